@@ -37,21 +37,21 @@ def amended() -> list[str]:
 def stated(page: str) -> list[tuple[str, str]]:
     """The rules of a page with their paragraphs, in its order; without the `+` of what goes beyond the documents."""
     paragraphs = (" ".join(paragraph.split()) for paragraph in page.split("\n\n"))
-    found = (re.match(r"\*\*([A-Z]\d{1,2})(?: \+)?\*\* (.+)", paragraph) for paragraph in paragraphs)
-    return [(match[1], match[2]) for match in found if match]
+    matches = (re.match(r"\*\*([A-Z]\d{1,2})(?: \+)?\*\* (.+)", paragraph) for paragraph in paragraphs)
+    return [(match[1], match[2]) for match in matches if match]
 
 
 @cache
 def cited() -> dict[str, list[str]]:
     """The tests by the rules they cite with `pytest.mark.rule`: on the test, its class, or as `pytestmark`."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    tests: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(TESTS.rglob("test_*.py")):
         name = path.relative_to(TESTS.parent).as_posix()
         module = ast.parse(path.read_text(encoding="utf-8"))
         for test, numbers in _citations(module.body, _marks_of_all(module)):
             for number in dict.fromkeys(numbers):
-                found[number].append(f"{name}::{test}")
-    return dict(found)
+                tests[number].append(f"{name}::{test}")
+    return dict(tests)
 
 
 def _citations(body: Sequence[ast.stmt], inherited: list[str]) -> Iterator[tuple[str, list[str]]]:

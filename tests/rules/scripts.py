@@ -37,9 +37,9 @@ async def run(*answers: ScriptedAnswer, context: Any = "go", schema: Any = None,
 def check_errors(context: Iterable[Mapping[str, Any]]) -> None:
     """Whether each failure that a call has left names its tool first, if it isn't about how the answer is made (L2)."""
     for message in context:
-        if message.get("type") != "error" or "_of" not in message or not is_object(own := message.get("call")):
+        if message.get("type") != "error" or "_of" not in message or not is_object(call := message.get("call")):
             continue
-        if isinstance(tool := own.get("_tool"), str) and not message["error"].startswith(_OF_THE_ANSWER):
+        if isinstance(tool := call.get("_tool"), str) and not message["error"].startswith(_OF_THE_ANSWER):
             assert message["error"].startswith(f"tool {tool!r}"), message
 
 
@@ -55,18 +55,18 @@ class Cause:
 
 @contextmanager
 def plan_fails(kind: type[errors.ActumError], match: str | None = None) -> Generator[Cause]:
-    """A plan that no model wrote ends its run, and this kind of error is the first cause (P5)."""
-    found = Cause()
+    """Within it a plan that no model wrote ends its run, and the first cause is an error of this kind (P5)."""
+    cause = Cause()
     with pytest.raises(errors.PlanFailed, match=match) as caught:
-        yield found
-    found.value, found.result = caught.value.__cause__, caught.value.result
-    assert isinstance(found.value, kind)
+        yield cause
+    cause.value, cause.result = caught.value.__cause__, caught.value.result
+    assert isinstance(cause.value, kind)
     assert not isinstance(caught.value, errors.PlanLeft)
 
 
-def sent(of: Agent) -> list[models.ModelRequest]:
+def sent(agent: Agent) -> list[models.ModelRequest]:
     """The requests that an agent's scripted model was sent."""
-    model = of.model
+    model = agent.model
     assert isinstance(model, models.Scripted)
     return model.requests
 
@@ -78,8 +78,8 @@ def left(result: Result[Any]) -> Json:
 
 def types(result: Result[Any]) -> list[str]:
     """The types of a run's messages, without the output that it left as the last one (M4)."""
-    found = [message["type"] for message in result.context]
-    return found[:-1] if found[-1] == "output" else found
+    kinds = [message["type"] for message in result.context]
+    return kinds[:-1] if kinds[-1] == "output" else kinds
 
 
 def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -89,6 +89,6 @@ def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
 
 def call_schemas(composed: Json) -> dict[str, Json]:
     """The call schemas of a composed schema by tool."""
-    items = composed["properties"]["calls"].get("items", {})
-    calls = (one for one in items.get("anyOf", [items]) if "_tool" in one["properties"])  # some elements are no calls
-    return {one["properties"]["_tool"]["const"]: one for one in calls}
+    items = composed["properties"]["calls"].get("items", {})  # some elements are no calls
+    calls = (schema for schema in items.get("anyOf", [items]) if "_tool" in schema["properties"])
+    return {schema["properties"]["_tool"]["const"]: schema for schema in calls}

@@ -40,11 +40,14 @@ def desk() -> Tools:
 
 
 def short(accounts: list[CallAccount]) -> list[tuple[Any, ...]]:
-    return [(one.place, one.tool, one.arguments, one.state, one.value, one.by) for one in accounts]
+    return [
+        (account.place, account.tool, account.arguments, account.state, account.value, account.by)
+        for account in accounts
+    ]
 
 
 def plan(*calls: Json, output: Any) -> Json:
-    return {"type": "plan", "plan": [dict(one) for one in calls], "output": output}
+    return {"type": "plan", "plan": [dict(element) for element in calls], "output": output}
 
 
 async def test_of_each_call_what_became_of_it_with_its_arguments_and_who_carried_it_out() -> None:
@@ -68,7 +71,7 @@ async def test_of_each_call_what_became_of_it_with_its_arguments_and_who_carried
         ("0.6", "mood", {}, "done", "good", "model"),
         ("0.7", "double", {"n": "†calls.5"}, "not made", None, "nobody"),
     ]
-    assert [one.error.code for one in result.calls if one.error is not None] == [
+    assert [account.error.code for account in result.calls if account.error is not None] == [
         "invalid_result", "activity", "unresolved_reference",
     ]  # fmt: skip
 
@@ -77,52 +80,56 @@ async def test_of_each_call_what_became_of_it_with_its_arguments_and_who_carried
 @pytest.mark.parametrize("with_else", [True, False])
 async def test_of_a_batch_each_item_also_where_it_fails(*, with_else: bool) -> None:
     whole = call("double", _each=[1, 13, 3], n="†each") | ({"_else": None} if with_else else {})
-    of = Agent(None, tools=desk())
+    runner = Agent(None, tools=desk())
     expected = [
         ("0.0.0", "double", {"n": 1}, "done", 2, "code"),
         ("0.0.1", "double", {"n": 13}, "failed", None, "code"),
         ("0.0.2", "double", {"n": 3}, "done", 6, "code"),
     ]
-    found: Result[Any]
+    result: Result[Any]
     if with_else:
-        found = await of.run([plan(whole, output="†calls.0")])
-        assert found.output == [2, None, 6]
+        result = await runner.run([plan(whole, output="†calls.0")])
+        assert result.output == [2, None, 6]
     else:
         with pytest.raises(errors.PlanFailed) as caught:
-            await of.run([plan(whole, output="†calls.0")])
-        found = caught.value.result
-    assert short(found.calls) == expected
-    assert "unlucky" in str(found.calls[1].error)
+            await runner.run([plan(whole, output="†calls.0")])
+        result = caught.value.result
+    assert short(result.calls) == expected
+    assert "unlucky" in str(result.calls[1].error)
 
 
 @pytest.mark.rule("L6", "L8")
 async def test_an_approvers_edit_and_what_was_made_before_a_resume() -> None:
-    async def approve(made: Any, *_: Any) -> Any:
-        return HOLD if made.parameters["n"] == 2 else True
+    async def approve(call: Any, *_: Any) -> Any:
+        return HOLD if call.parameters["n"] == 2 else True
 
     calls = [call("double", n=1), call("double", n="†calls.0"), call("double", n="†calls.1")]
     held = await agent(answer(*calls, output="†calls.2"), tools=desk(), approve=approve).run("go")
-    assert [(one.place, one.state) for one in held.calls] == [("0.0", "done"), ("0.1", "not made"), ("0.2", "not made")]
+    assert [(account.place, account.state) for account in held.calls] == [
+        ("0.0", "done"),
+        ("0.1", "not made"),
+        ("0.2", "not made"),
+    ]
     replacement = call("double", n=5)
     context = approvals.decided(held.context, "0.1", "approve", replacement=replacement)
     done = await agent(answer(output="unused"), tools=desk()).resume(context)
     expected = [({"n": 1}, 2), ({"n": 5}, 10), ({"n": 10}, 20)]
-    assert [(one.arguments, one.value) for one in done.calls] == expected
+    assert [(account.arguments, account.value) for account in done.calls] == expected
     again = await agent(answer(output="next"), tools=desk()).run(json.loads(json.dumps(list(done.context))))
-    assert [(one.arguments, one.value) for one in again.calls] == expected
+    assert [(account.arguments, account.value) for account in again.calls] == expected
 
 
 @pytest.mark.rule("L6", "L8")
 async def test_what_was_approved_as_it_was_is_told_with_its_values_in_every_later_run() -> None:
-    async def approve(made: Any, *_: Any) -> Any:
-        return HOLD if made.parameters["n"] == 2 else True
+    async def approve(call: Any, *_: Any) -> Any:
+        return HOLD if call.parameters["n"] == 2 else True
 
     calls = [call("double", n=1), call("double", n="†calls.0")]
     held = await agent(answer(*calls, output="†calls.1"), tools=desk(), approve=approve).run("go")
     done = await agent(answer(output="unused"), tools=desk()).resume(approvals.decided(held.context, "0.1", "approve"))
     again = await agent(answer(output="next"), tools=desk()).run(json.loads(json.dumps(list(done.context))))
     for result in (done, again):
-        assert [(one.arguments, one.value) for one in result.calls] == [({"n": 1}, 2), ({"n": 2}, 4)]
+        assert [(account.arguments, account.value) for account in result.calls] == [({"n": 1}, 2), ({"n": 2}, 4)]
 
 
 @pytest.mark.rule("L5")
@@ -144,15 +151,21 @@ async def test_of_a_run_that_is_cut_what_was_under_way_is_unknown() -> None:
     with pytest.raises(errors.ModelError) as caught:
         await Agent(models.Scripted([cut]), tools=tools).run("go")
     calls = caught.value.result.calls
-    assert [(one.place, one.state) for one in calls] == [("0.0", "unknown"), ("0.1", "not made")]
+    assert [(account.place, account.state) for account in calls] == [("0.0", "unknown"), ("0.1", "not made")]
 
 
 async def test_a_failure_is_known_from_the_context_alone() -> None:
-    of = agent(answer(call("lie"), call("double", n=13), call("nobody"), output="x"), answer(output=1), tools=desk())
-    result = await of.run("go")
+    runner = agent(
+        answer(call("lie"), call("double", n=13), call("nobody"), output="x"), answer(output=1), tools=desk()
+    )
+    result = await runner.run("go")
     solution = result.solutions[0]
     known = Result(output=1, context=result.context, solutions=[solution]).calls
-    assert [(one.state, one.value) for one in known] == [("unusable", "seven"), ("failed", None), ("not made", None)]
+    assert [(account.state, account.value) for account in known] == [
+        ("unusable", "seven"),
+        ("failed", None),
+        ("not made", None),
+    ]
     assert "unlucky" in str(known[1].error)
 
 
@@ -165,7 +178,7 @@ async def test_who_carried_a_call_out_is_the_delegate_that_it_chose() -> None:
     }
     calls = [call("ask", _delegate="one"), call("ask", _delegate="two"), call("double", n=1)]
     result = await agent(answer(*calls, output="x"), tools=tools, delegates=delegates).run("go")
-    assert [(one.value, one.by) for one in result.calls] == [
+    assert [(account.value, account.by) for account in result.calls] == [
         ("one", "delegate one"),
         ("two", "delegate two"),
         (2, "code"),
@@ -185,5 +198,5 @@ async def test_what_was_carried_out_before_a_reload_is_told_with_its_values_also
     agent = Agent(None, tools=desk())
     result = await agent.run([plan(*calls, output="†calls.4")])
     again = await agent.resume(json.loads(json.dumps(result.context.messages)))
-    assert short(again.calls) == [(*one[:-1], "unknown") for one in short(result.calls)]
-    assert [one[2]["n"] for one in short(again.calls)] == [4, 18, 36, 1, 74, 9]
+    assert short(again.calls) == [(*row[:-1], "unknown") for row in short(result.calls)]
+    assert [row[2]["n"] for row in short(again.calls)] == [4, 18, 36, 1, 74, 9]

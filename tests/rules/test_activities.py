@@ -1,4 +1,4 @@
-"""A: Activities, and S as far as it is what they are handed."""
+"""A: Activities; S, as far as it is about what they are handed."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ async def test_an_unknown_activity_is_an_error_at_composition() -> None:
     tools = Tools()
     tools.activity("known", lambda: 1)
     tools.register("it", {"type": "object", "_activity": "unknown"})
-    one = agent(answer(output=1), tools=tools)
+    runner = agent(answer(output=1), tools=tools)
     with pytest.raises(errors.SchemaError) as caught:
-        one.compose("go")
+        runner.compose("go")
     assert caught.value.tool == "it"
     assert "unknown" in str(caught.value)
     with pytest.raises(errors.SchemaError):
-        await one.run("go")
-    assert sent(one) == []
+        await runner.run("go")
+    assert sent(runner) == []
 
 
 @pytest.mark.rule("A1")
@@ -194,10 +194,10 @@ async def test_a_tool_is_made_of_a_function_in_any_style(style: str) -> None:
 @pytest.mark.rule("A2")
 def test_the_types_of_a_partial_are_those_of_its_function() -> None:
     tools = Tools()
-    made = tools.tool(name="it")(functools.partial(added, 5))
-    assert made.tool is not None
-    assert made.tool.parameters["properties"] == {"a": {"type": "integer"}}
-    assert made.tool.parameters["required"] == ["a"]
+    registered = tools.tool(name="it")(functools.partial(added, 5))
+    assert registered.tool is not None
+    assert registered.tool.parameters["properties"] == {"a": {"type": "integer"}}
+    assert registered.tool.parameters["required"] == ["a"]
 
 
 @pytest.mark.rule("A2")
@@ -219,15 +219,15 @@ async def test_all_three_arguments_and_parameters_can_be_mixed() -> None:
 
 @pytest.mark.rule("A2")
 async def test_a_parameter_that_is_left_out_takes_the_functions_default() -> None:
-    seen: list[Any] = []
+    arguments: list[Any] = []
 
     async def take(a: int, b: int = 9, c: str | None = None) -> None:
-        seen.append((a, b, c))
+        arguments.append((a, b, c))
 
     await serving(take, {**INTERFACE, "properties": {**INTERFACE["properties"], "c": {"type": "string"}}})(
         call("it", a=1)
     )
-    assert seen == [(1, 9, None)]
+    assert arguments == [(1, 9, None)]
 
 
 @pytest.mark.rule("A2")
@@ -241,10 +241,10 @@ async def test_a_sync_activity_runs_in_a_worker_thread() -> None:
 @pytest.mark.rule("A2")
 @pytest.mark.parametrize("is_async", [False, True], ids=["in a thread", "on the loop"])
 async def test_an_activity_that_would_end_the_program_is_a_failed_call(*, is_async: bool) -> None:
-    tried: list[str] = []
+    attempts: list[str] = []
 
     def leave() -> str:
-        tried.append("left")
+        attempts.append("left")
         sys.exit("no such file")
 
     async def leave_the_loop() -> str:
@@ -253,13 +253,13 @@ async def test_an_activity_that_would_end_the_program_is_a_failed_call(*, is_asy
     tools = Tools()
     tools.register("leave", {"properties": {"_output": {"type": "string"}, "_effects": "none", "_retries": 1}})
     tools.activity("leave", leave_the_loop if is_async else leave)
-    told = "it would have ended the program: SystemExit: no such file"
-    with pytest.raises(errors.ActivityError, match=told):
+    reason = "it would have ended the program: SystemExit: no such file"
+    with pytest.raises(errors.ActivityError, match=reason):
         await tools(call("leave"))
-    assert len(tried) == 2
+    assert len(attempts) == 2
     answers: list[Json] = [{"calls": [{"_tool": "leave"}], "output": "†calls.0"}, {"calls": [], "output": "gone on"}]
     result = await Agent(models.Scripted(answers), tools=tools).run("Leave.", str)
-    assert (result.output, [one.tool for one in result.errors]) == ("gone on", ["leave"])
+    assert (result.output, [error.tool for error in result.errors]) == ("gone on", ["leave"])
 
 
 class Colour(enum.StrEnum):
@@ -275,13 +275,13 @@ class Forecast(BaseModel):
 @pytest.mark.rule("A2")
 async def test_typed_parameters_arrive_as_what_they_are_typed_as() -> None:
     tools = Tools()
-    seen: list[Any] = []
+    arguments: list[Any] = []
 
     @tools.tool
     async def take(
-        model: Forecast, many: list[Forecast], when: datetime, colour: Colour, pair: tuple[int, str], some: set[int]
+        model: Forecast, many: list[Forecast], when: datetime, colour: Colour, pair: tuple[int, str], numbers: set[int]
     ) -> int:
-        seen.extend([model, many, when, colour, pair, some])
+        arguments.extend([model, many, when, colour, pair, numbers])
         return 1
 
     assert take.name == "take"
@@ -295,7 +295,7 @@ async def test_typed_parameters_arrive_as_what_they_are_typed_as() -> None:
                 when="2026-01-02T03:04:05Z",
                 colour="red",
                 pair=[1, "x"],
-                some=[1, 2],
+                numbers=[1, 2],
             ),
             output="†calls.0",
         ),
@@ -305,7 +305,7 @@ async def test_typed_parameters_arrive_as_what_they_are_typed_as() -> None:
     assert result.output == 1
     forecast = Forecast(day=date(2026, 1, 2), lowest=1.5)
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert seen == [forecast, [forecast], moment, Colour.RED, (1, "x"), {1, 2}]
+    assert arguments == [forecast, [forecast], moment, Colour.RED, (1, "x"), {1, 2}]
 
 
 @pytest.mark.rule("A2", "C3")
@@ -347,19 +347,19 @@ async def test_what_an_activity_does_to_its_arguments_reaches_nothing_else() -> 
     tools = Tools()
 
     @tools.tool
-    async def spoil(of: dict[str, Any]) -> dict[str, Any]:
-        of["spoiled"] = True
+    async def spoil(value: dict[str, Any]) -> dict[str, Any]:
+        value["spoiled"] = True
         return {}
 
     @tools.tool
-    async def read(of: dict[str, Any]) -> dict[str, Any]:
-        return of
+    async def read(value: dict[str, Any]) -> dict[str, Any]:
+        return value
 
     assert (spoil.name, read.name) == ("spoil", "read")
     result = await run(
         answer(
-            call("spoil", of="†state.x", _outputPath="†state.y"),
-            call("read", of="†state *> †state.y"),
+            call("spoil", value="†state.x", _outputPath="†state.y"),
+            call("read", value="†state *> †state.y"),
             output="†state.x",
         ),
         answer(output="†state.x"),
@@ -372,11 +372,11 @@ async def test_what_an_activity_does_to_its_arguments_reaches_nothing_else() -> 
 # A3 and the scopes of Activities
 
 
-def scoped_tools(seen: list[Context], **meta: Any) -> Tools:
+def scoped_tools(contexts: list[Context], **meta: Any) -> Tools:
     tools = Tools()
 
     async def look(context: Context) -> int:
-        seen.append(context)
+        contexts.append(context)
         return 1
 
     tools.register("look", {"type": "object", "properties": {"_output": {"type": "integer"}, **meta}})
@@ -395,10 +395,10 @@ CONTEXT: list[Json] = [
 
 @pytest.mark.rule("A3", "S1", "S4", "S6")
 async def test_the_scoped_context_gives_each_kind_by_name_and_as_messages() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["state", "input", "profile", "text"]})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["state", "input", "profile", "text"]})
     await run(answer(call("look"), output=1), context=CONTEXT, tools=tools)
-    (context,) = seen
+    (context,) = contexts
     assert context.state["userId"] == context["state"]["userId"] == context.get("†state.userId") == "u1"
     assert context.input == {"q": 1}
     assert context["profile"] == {"name": "Ann"}
@@ -413,9 +413,9 @@ async def test_the_scoped_context_gives_each_kind_by_name_and_as_messages() -> N
 @pytest.mark.rule("A3", "S3")
 @pytest.mark.parametrize("meta", [{}, {"_scopes": {"const": []}}])
 async def test_nothing_unscoped_is_reachable(meta: Json) -> None:
-    seen: list[Context] = []
-    await run(answer(call("look"), output=1), context=CONTEXT, tools=scoped_tools(seen, **meta))
-    (context,) = seen
+    contexts: list[Context] = []
+    await run(answer(call("look"), output=1), context=CONTEXT, tools=scoped_tools(contexts, **meta))
+    (context,) = contexts
     assert list(context) == []
     assert context.data == {}
     assert context.get("†state.userId", "nothing") == "nothing"
@@ -427,18 +427,18 @@ async def test_nothing_unscoped_is_reachable(meta: Json) -> None:
 
 @pytest.mark.rule("S1")
 async def test_a_path_lets_only_that_part_through() -> None:
-    seen: list[Context] = []
+    contexts: list[Context] = []
     schema: Json = {
         "type": "object",
         "properties": {"article": {"type": "object", "properties": {"title": {"type": "string"}}}, "secret": {}},
         "required": ["article", "secret"],
     }
-    tools = scoped_tools(seen, _scopes={"const": ["state.article.title", "state.absent"]})
+    tools = scoped_tools(contexts, _scopes={"const": ["state.article.title", "state.absent"]})
     context = [*CONTEXT, {"type": "state", "schema": schema}]
     await run(answer(call("look"), output=1), context=context, tools=tools)
-    assert seen[0].state == {"article": {"title": "T"}}
-    assert "secret" not in json.dumps(list(seen[0]))
-    assert seen[0][0]["schema"] == {
+    assert contexts[0].state == {"article": {"title": "T"}}
+    assert "secret" not in json.dumps(list(contexts[0]))
+    assert contexts[0][0]["schema"] == {
         "type": "object",
         "properties": {"article": {"type": "object", "properties": {"title": {"type": "string"}}}},
     }
@@ -446,8 +446,8 @@ async def test_a_path_lets_only_that_part_through() -> None:
 
 @pytest.mark.rule("S2")
 async def test_the_model_picks_among_dynamic_scopes_and_no_others() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"type": "array", "items": {"enum": ["state", "input"]}})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"type": "array", "items": {"enum": ["state", "input"]}})
     given = [
         call("look", _scopes=["input"]),
         call("look", _scopes=["profile"]),
@@ -455,24 +455,24 @@ async def test_the_model_picks_among_dynamic_scopes_and_no_others() -> None:
         call("look"),
     ]
     result = await run(answer(*given), answer(output=1), context=CONTEXT, tools=tools)
-    assert [list(context.data) for context in seen] == [["input"], []]
+    assert [list(context.data) for context in contexts] == [["input"], []]
     assert [type(error) for error in result.errors] == [errors.ScopeDenied] * 2
 
 
 @pytest.mark.rule("S2", "S3")
 async def test_a_model_cannot_give_scopes_to_a_tool_that_has_none_or_fixed_ones() -> None:
     for meta in ({}, {"_scopes": {"const": ["input"]}}):
-        seen: list[Context] = []
-        tools = scoped_tools(seen, **meta)
+        contexts: list[Context] = []
+        tools = scoped_tools(contexts, **meta)
         result = await run(answer(call("look", _scopes=["state"])), answer(output=1), context=CONTEXT, tools=tools)
-        assert seen == []
+        assert contexts == []
         assert isinstance(result.errors[0], errors.ScopeDenied)
 
 
 @pytest.mark.rule("S5", "A3")
 async def test_scopes_know_instances() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["state", "text"]})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["state", "text"]})
     context: list[Json] = [
         {"type": "state", "shared": 1, "own": 0, "description": "all"},
         {"type": "state", "own": 1, "_instance": "①", "description": "of one"},
@@ -482,7 +482,7 @@ async def test_scopes_know_instances() -> None:
     ]
     calls = [call("look", _instance="①"), call("look", _instance="②"), call("look")]
     await run(answer(*calls, output=1), context=context, tools=tools)
-    assert [list(one) for one in seen] == [
+    assert [list(context) for context in contexts] == [
         [{"type": "state", "shared": 1, "own": 1, "description": "of one"}, {"type": "text", "text": "to all"}],
         [
             {"type": "state", "shared": 1, "own": 2, "description": "of two"},
@@ -495,8 +495,8 @@ async def test_scopes_know_instances() -> None:
 
 @pytest.mark.rule("S6")
 async def test_no_history_crosses() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["state"]})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["state"]})
 
     @tools.tool(_outputPath="†state.x")
     async def write(value: str) -> str:
@@ -511,23 +511,23 @@ async def test_no_history_crosses() -> None:
     await run(
         answer(call("write", value="new"), call("erase")), answer(call("look"), output=1), context=context, tools=tools
     )
-    assert list(seen[0]) == [{"type": "state", "x": "new"}]
+    assert list(contexts[0]) == [{"type": "state", "x": "new"}]
 
 
 @pytest.mark.rule("S6", "A3")
 async def test_a_registered_data_kind_crosses_folded() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["profile"]})
-    one = agent(answer(call("look"), output=1), tools=tools, message_types={"profile": dict})
-    await one.run([{"type": "profile", "name": "Ann", "age": 5}, {"type": "profile", "age": 6}])
-    assert seen[0].profile == {"name": "Ann", "age": 6}
-    assert len(seen[0]) == 1
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["profile"]})
+    runner = agent(answer(call("look"), output=1), tools=tools, message_types={"profile": dict})
+    await runner.run([{"type": "profile", "name": "Ann", "age": 5}, {"type": "profile", "age": 6}])
+    assert contexts[0].profile == {"name": "Ann", "age": 6}
+    assert len(contexts[0]) == 1
 
 
 @pytest.mark.rule("S7")
 async def test_what_stands_outside_the_scopes_changes_nothing_of_the_scoped_context() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["input", "state.article"]})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["input", "state.article"]})
     inside: list[Json] = [{"type": "input", "q": 1}, {"type": "state", "article": "A"}]
     outside: list[Json] = [
         {"type": "state", "secret": 1},
@@ -538,13 +538,13 @@ async def test_what_stands_outside_the_scopes_changes_nothing_of_the_scoped_cont
     ]
     for context in (inside, outside):
         await run(answer(call("look"), output=1), context=context, tools=tools)
-    assert json.dumps(list(seen[0])) == json.dumps(list(seen[1]))
+    assert json.dumps(list(contexts[0])) == json.dumps(list(contexts[1]))
 
 
 @pytest.mark.rule("A3")
 async def test_the_scoped_context_of_one_call_cannot_be_changed_by_another() -> None:
-    seen: list[Context] = []
-    tools = scoped_tools(seen, _scopes={"const": ["state"]})
+    contexts: list[Context] = []
+    tools = scoped_tools(contexts, _scopes={"const": ["state"]})
 
     @tools.tool(_scopes=["state"])
     async def spoil(context: Context) -> int:
@@ -556,7 +556,7 @@ async def test_the_scoped_context_of_one_call_cannot_be_changed_by_another() -> 
     result = await run(
         answer(call("spoil", _outputPath="†done.x")), answer(call("look"), output=1), context=CONTEXT, tools=tools
     )
-    assert "spoiled" not in json.dumps([list(context) for context in seen]) + json.dumps(list(result.context))
+    assert "spoiled" not in json.dumps([list(context) for context in contexts]) + json.dumps(list(result.context))
 
 
 # A4
@@ -704,10 +704,10 @@ async def test_the_record_keeps_the_call_as_authored(written: Json) -> None:
 
 @pytest.mark.rule("A5")
 async def test_an_activity_never_sees_a_reference() -> None:
-    seen: list[Any] = []
+    arguments: list[Any] = []
 
     async def take(call: Call, a: int, **rest: Any) -> int:
-        seen.append([dict(call), a, rest])
+        arguments.append([dict(call), a, rest])
         return 1
 
     schema: Json = {**INTERFACE, "properties": {**INTERFACE["properties"], "deep": {}}}
@@ -716,8 +716,8 @@ async def test_an_activity_never_sees_a_reference() -> None:
         context=[{"type": "state", "n": 2, "l": ["x"]}],
         tools=serving(take, schema),
     )
-    assert "†" not in json.dumps(seen, ensure_ascii=False)
-    assert seen[0][1:] == [2, {"deep": {"l": ["x", {"k": {"n": 2, "l": ["x"]}}]}}]
+    assert "†" not in json.dumps(arguments, ensure_ascii=False)
+    assert arguments[0][1:] == [2, {"deep": {"l": ["x", {"k": {"n": 2, "l": ["x"]}}]}}]
 
 
 @pytest.mark.rule("A5", "O1")
@@ -746,8 +746,8 @@ async def test_an_activity_that_raises_is_an_error_of_its_call() -> None:
     async def broken(a: int) -> int:
         raise ValueError(f"no {a}")
 
-    one = agent(answer(call("it", a=1)), answer(output=1), tools=serving(broken))
-    async with one.stream("go") as stream:
+    runner = agent(answer(call("it", a=1)), answer(output=1), tools=serving(broken))
+    async with runner.stream("go") as stream:
         failed = [event.error async for event in stream if isinstance(event, events.CallFailed)]
     assert isinstance(failed[0], errors.ActivityError)
     assert isinstance(failed[0].__cause__, ValueError)

@@ -62,7 +62,7 @@ async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("added", "said"),
+    ("added", "message"),
     [
         ({"_activity": "nobody"}, "no Activity 'nobody' is registered"),
         ({"_scopes": "state"}, "'_scopes'"),
@@ -70,11 +70,11 @@ async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
     ],
     ids=str,
 )
-async def test_what_no_tool_can_have_is_refused(added: Json, said: str) -> None:
+async def test_what_no_tool_can_have_is_refused(added: Json, message: str) -> None:
     tools, saw = looking()
     with pytest.raises(errors.InvalidParameters) as raised:
         await tools(call("look", name="a", **added), context=[STATE])
-    assert said in raised.value.message
+    assert message in raised.value.message
     assert saw == []
 
 
@@ -95,12 +95,12 @@ async def test_a_models_call_that_a_run_has_written_down_may_add_none_either(add
     """Its answer stands in the context as a plan, and runs again from there: as a model's."""
     tools, saw = looking()
 
-    async def hold(one: Any, *_: object) -> Any:
-        return HOLD if one["name"] == "held" else True
+    async def hold(call: Any, *_: object) -> Any:
+        return HOLD if call["name"] == "held" else True
 
-    said = answer(call("look", name="held"), call("look", name="b", after="†calls.0", **added))
+    solution = answer(call("look", name="held"), call("look", name="b", after="†calls.0", **added))
     tools.register("look", {"properties": {**LOOK["properties"], "after": {}}}, replace=True)
-    held = await Agent(models.Scripted([said, answer(output=None)]), tools=tools, approve=hold).run([STATE])
+    held = await Agent(models.Scripted([solution, answer(output=None)]), tools=tools, approve=hold).run([STATE])
     assert held.waiting == ["approval 0.0"]
     decided = approvals.decided(held.context, "0.0", "approve")
     result = await Agent(None, tools=tools, approve=hold).resume(json.loads(json.dumps(list(decided))))
@@ -112,8 +112,8 @@ async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not()
     tools, saw = looking()
     calls = [call("look", name="a", _scopes=["state"])]
     written: Json = {"calls": calls, "output": "†calls.0"}
-    own = Idea(context=Context([STATE]), solution=written)
-    assert (await own.run(Agent(None, tools=tools))).output == "looked"
+    idea = Idea(context=Context([STATE]), solution=written)
+    assert (await idea.run(Agent(None, tools=tools))).output == "looked"
     kept = Idea(context=Context([STATE]), solution=written, meta={"run": {"tick": 1}})
     with pytest.raises(errors.ScopeDenied):
         await kept.run(Agent(None, tools=tools))

@@ -46,15 +46,15 @@ def toolbox(gates: dict[str, asyncio.Event] | None = None, log: list[str] | None
         """Only read."""
         raise ValueError(text)
 
-    assert [one.name for one in (look, note, peek)] == ["look", "note", "peek"]
+    assert [tool.name for tool in (look, note, peek)] == ["look", "note", "peek"]
     return tools
 
 
-def numbered(of: Agent, request: int) -> list[str]:
+def numbered(runner: Agent, request: int) -> list[str]:
     """What a request shows of calls: `0 look a`, `error look bad` …, in its order."""
-    text = text_of(sent(of)[request].messages)
-    found = re.findall(r'^¶(?:result (\d+) of|(error) in) \{"_tool":"(\w+)","(?:what|text)":"?([^",}]*)', text, re.M)
-    return [" ".join(part for part in one if part) for one in found]
+    text = text_of(sent(runner)[request].messages)
+    results = re.findall(r'^¶(?:result (\d+) of|(error) in) \{"_tool":"(\w+)","(?:what|text)":"?([^",}]*)', text, re.M)
+    return [" ".join(part for part in result if part) for result in results]
 
 
 # M9
@@ -89,10 +89,10 @@ async def test_what_was_shown_stays_where_it_is_also_before_what_ends_late() -> 
     runner = agent(answer(call("slow"), call("look", what="a")), second, answer(output=1), tools=tools)
     await asyncio.wait_for(runner.run("go"), BOUND)
     assert slow.name == "slow"
-    one, two = (text_of(sent(runner)[number].messages) for number in (1, 2))
+    earlier, later = (text_of(sent(runner)[number].messages) for number in (1, 2))
     assert numbered(runner, 1) == ["0 look a"]
-    assert '¶result 1 of {"_tool":"slow"}\ndone' in two
-    assert two.startswith(one.split("¶plan")[0]), "what waits is told last, and changes"
+    assert '¶result 1 of {"_tool":"slow"}\ndone' in later
+    assert later.startswith(earlier.split("¶plan")[0]), "what waits is told last, and changes"
 
 
 @pytest.mark.rule("M9", "O10", "L8")
@@ -113,8 +113,12 @@ async def test_a_number_never_changes_and_is_never_given_again() -> None:
 async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
     entries: list[dict[str, Any]] = []
     tools = toolbox()
-    said = [answer(call("look", what="a"), call("look", what="b")), answer(call("look", what="†results.1")), "broken"]
-    running = Agent(models.Scripted(said), tools=tools, config=Config(retries=0))
+    answers = [
+        answer(call("look", what="a"), call("look", what="b")),
+        answer(call("look", what="†results.1")),
+        "broken",
+    ]
+    running = Agent(models.Scripted(answers), tools=tools, config=Config(retries=0))
     stream = running.stream("go", record=entries.append)
     with suppress(errors.SolutionError):
         async with stream:
@@ -122,8 +126,8 @@ async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
                 pass
     for count in range(1, len(entries) + 1):
         context = recover_context(json.loads(json.dumps(entries[:count])))
-        own = {message["_number"]: message["data"] for message in context if "_number" in message}
-        assert own in ({}, {0: "a", 1: "b"}, {0: "a", 1: "b", 2: "b"})
+        numbers = {message["_number"]: message["data"] for message in context if "_number" in message}
+        assert numbers in ({}, {0: "a", 1: "b"}, {0: "a", 1: "b", 2: "b"})
     again = agent(answer(output=["†results.0", "†results.1", "†results.2"]), tools=tools)
     assert (await again.resume(recover_context(entries))).output == ["a", "b", "b"]
 
@@ -131,18 +135,20 @@ async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
 @pytest.mark.rule("O9", "L8")
 async def test_an_output_that_was_withheld_stays_so_in_the_log_of_a_run_that_was_killed() -> None:
     entries: list[dict[str, Any]] = []
-    said = [answer(call("look", what="a"), call("fail"), output="†calls.0"), "broken"]
-    running = Agent(models.Scripted(said), tools=toolbox(), config=Config(retries=0))
+    answers = [answer(call("look", what="a"), call("fail"), output="†calls.0"), "broken"]
+    running = Agent(models.Scripted(answers), tools=toolbox(), config=Config(retries=0))
     with suppress(errors.SolutionError):
         async with running.stream("go", record=entries.append) as stream:
             async for _ in stream:
                 pass
     outputs = [
-        [one.get("output") for one in recover_context(entries[:count]) if one["type"] == "plan"]
+        [message.get("output") for message in recover_context(entries[:count]) if message["type"] == "plan"]
         for count in range(len(entries) + 1)
     ]
     assert ["†calls.0"] in outputs
-    assert all(not any(own) for own in outputs[-2:]), "what has failed stands, and no output beside it"
+    assert all(not any(plan_outputs) for plan_outputs in outputs[-2:]), (
+        "what has failed stands, and no output beside it"
+    )
 
 
 @pytest.mark.rule("O10", "O1")
@@ -151,9 +157,9 @@ async def test_a_result_that_is_not_there_is_refused_with_those_that_are(referen
     runner = agent(
         answer(call("look", what="a")), answer(call("look", what=reference)), answer(output=1), tools=toolbox()
     )
-    found = await runner.run("go")
-    assert [error.code for error in found.errors] == ["unresolved_reference"]
-    assert "†results.0" in found.errors[0].message
+    result = await runner.run("go")
+    assert [error.code for error in result.errors] == ["unresolved_reference"]
+    assert "†results.0" in result.errors[0].message
 
 
 @pytest.mark.rule("O10", "S3")
@@ -182,15 +188,15 @@ async def test_the_number_of_a_call_for_every_item_is_known_to_be_a_list() -> No
     tools = Tools()
 
     @tools.tool
-    async def double(of: int) -> int:
+    async def double(n: int) -> int:
         """Twice a number."""
-        return 2 * of
+        return 2 * n
 
-    made = call(double.name, _each=[1, 2], of="†each")
-    refused = call(double.name, of="†results.0")
-    found = await run(answer(made), answer(refused, output=0), answer(output="†results.0[1]"), tools=tools)
-    assert found.output == 4
-    assert "a list where a whole number is needed" in found.errors[0].message
+    every = call(double.name, _each=[1, 2], n="†each")
+    refused = call(double.name, n="†results.0")
+    result = await run(answer(every), answer(refused, output=0), answer(output="†results.0[1]"), tools=tools)
+    assert result.output == 4
+    assert "a list where a whole number is needed" in result.errors[0].message
 
 
 @pytest.mark.rule("T16", "M3")
@@ -203,10 +209,10 @@ async def test_what_references_begin_with_is_no_name_for_a_kind(kind: str) -> No
 @pytest.mark.rule("M9")
 async def test_a_long_result_is_cut_with_its_size_and_can_be_asked_for() -> None:
     words = [f"word {number}" for number in range(10_000)]
-    said = [answer(call("look", what=words)), answer({"_value": "†results.0"}), answer(output="†results.0[9999]")]
-    runner = agent(*said, tools=toolbox())
-    found = await runner.run("go")
-    assert found.output == "word 9999"
+    answers = [answer(call("look", what=words)), answer({"_value": "†results.0"}), answer(output="†results.0[9999]")]
+    runner = agent(*answers, tools=toolbox())
+    result = await runner.run("go")
+    assert result.output == "word 9999"
     cut, whole = (text_of(sent(runner)[number].messages) for number in (1, 2))
     assert "a list of 10000 items" in cut
     assert "word 9999" not in cut.split("¶result 0 of")[1].split("\n", 1)[1]
@@ -219,14 +225,14 @@ async def test_a_long_result_is_cut_with_its_size_and_can_be_asked_for() -> None
 @pytest.mark.rule("O9")
 @pytest.mark.parametrize("bad", [call("look", what="bad"), call("note", text="bad"), call("nope"), 7])
 async def test_an_output_beside_a_failure_never_reaches_the_caller(bad: Any) -> None:
-    said = {"calls": [bad, call("look", what="a")], "output": "all done"}
-    runner = agent(said, answer(output="not all"), tools=toolbox())
-    found = await runner.run("go")
-    assert found.output == "not all"
-    told = text_of(sent(runner)[1].messages)
-    assert "¶error" in told
-    assert "¶result 0" in told
-    assert "Your last `output` was not delivered" in told
+    solution = {"calls": [bad, call("look", what="a")], "output": "all done"}
+    runner = agent(solution, answer(output="not all"), tools=toolbox())
+    result = await runner.run("go")
+    assert result.output == "not all"
+    prompt = text_of(sent(runner)[1].messages)
+    assert "¶error" in prompt
+    assert "¶result 0" in prompt
+    assert "Your last `output` was not delivered" in prompt
 
 
 @pytest.mark.rule("O9", "C8")
@@ -260,8 +266,8 @@ async def test_a_failed_alternative_of_which_the_other_side_resolves_withholds_n
 )
 async def test_an_alternative_in_a_call_that_is_not_made_excuses_no_failure(reader: dict[str, Any]) -> None:
     calls = [call("look", what="bad"), {"_value": False}, call("look", **reader)]
-    found = await run(answer(*calls, output="Sent."), answer(output="It was not sent."), tools=toolbox())
-    assert found.output == "It was not sent."
+    result = await run(answer(*calls, output="Sent."), answer(output="It was not sent."), tools=toolbox())
+    assert result.output == "It was not sent."
     judged = [call("look", what="bad"), {"_value": False}, call("look", what="b", _when="†calls.0 <|> †calls.1")]
     assert (await run(answer(*judged, output="fine"), tools=toolbox())).output == "fine"
 
@@ -271,23 +277,23 @@ async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withhold
     calls = [call("look", what="bad"), call("look", what="b")]
     first = json.dumps({"calls": calls, "output": 1, "meta": 5}) + "x"
     unusable = first.replace('"meta": 5}', '"output": 2}')
-    said = answer(*calls, output="†calls.0 <|> †calls.1")
-    assert (await run(unusable, said, tools=toolbox())).output == "b"
+    solution = answer(*calls, output="†calls.0 <|> †calls.1")
+    assert (await run(unusable, solution, tools=toolbox())).output == "b"
 
 
 @pytest.mark.rule("O9", "O7")
 async def test_failed_alternatives_of_several_choices_withhold_nothing() -> None:
     calls = [call("look", what=what) for what in ("bad", "a", "bad", "b", "c")]
-    said = answer(*calls, output=["†calls.0 <|> †calls.1", "†calls.2 <|> †calls.3", "†calls.4"])
-    assert (await run(said, tools=toolbox())).output == ["a", "b", "c"]
+    solution = answer(*calls, output=["†calls.0 <|> †calls.1", "†calls.2 <|> †calls.3", "†calls.4"])
+    assert (await run(solution, tools=toolbox())).output == ["a", "b", "c"]
 
 
 @pytest.mark.rule("O9", "L8")
 async def test_a_failed_alternative_withholds_nothing_either_where_who_chose_was_done_before_a_cut() -> None:
     choice = call("look", what="†calls.0 <|> †calls.1")
-    said = answer(call("look", what="bad"), call("look", what="b"), choice, output="†calls.2")
+    solution = answer(call("look", what="bad"), call("look", what="b"), choice, output="†calls.2")
     entries: list[Json] = []
-    running = agent(said, tools=toolbox())
+    running = agent(solution, tools=toolbox())
     async with running.stream("go", record=entries.append) as stream:
         async for event in stream:
             if isinstance(event, events.CallFinished) and event.place.index == 2:
@@ -372,7 +378,7 @@ async def test_what_still_runs_at_the_bound_is_cut_and_has_failed() -> None:
     runner = agent(
         answer(call("forever"), output="fine"), answer(output="not all"), tools=tools, config=Config(drain=0)
     )
-    found = await asyncio.wait_for(runner.run("go"), BOUND)
+    result = await asyncio.wait_for(runner.run("go"), BOUND)
     assert forever.name == "forever"
-    assert (found.output, cut) == ("not all", ["cut"])
-    assert "still running" in found.errors[0].message
+    assert (result.output, cut) == ("not all", ["cut"])
+    assert "still running" in result.errors[0].message

@@ -30,21 +30,21 @@ class Desk:
         self.sent: list[str] = []
         self.asked: list[Asked] = []
 
-    async def approve(self, made: Asked, _tool: Any, _context: Context) -> Any:
-        if made.tool == "count":
+    async def approve(self, call: Asked, _tool: Any, _context: Context) -> Any:
+        if call.tool == "count":
             return True
-        self.asked.append(made)
-        return self.reply(made) if callable(self.reply) else self.reply
+        self.asked.append(call)
+        return self.reply(call) if callable(self.reply) else self.reply
 
     def agent(self, *answers: Any, approve: bool = True) -> Agent:
-        own = Tools()
+        tools = Tools()
 
-        @own.tool
+        @tools.tool
         async def count() -> int:
             """Count."""
             return 2
 
-        @own.tool
+        @tools.tool
         async def send(to: str, text: str = "") -> str:
             """Send a letter."""
             self.sent.append(f"{to} {text}".strip())
@@ -54,7 +54,7 @@ class Desk:
 
         assert (count.name, send.name) == ("count", "send")
         model = models.Scripted(list(answers)) if answers else None
-        return Agent(model, tools=own, approve=self.approve if approve else None)
+        return Agent(model, tools=tools, approve=self.approve if approve else None)
 
 
 def plan(*calls: Json, output: Any = "†calls.1") -> list[Json]:
@@ -74,11 +74,11 @@ async def held(*calls: Json) -> Result[Any]:
 async def test_an_approver_sees_the_values_the_condition_and_what_they_were_made_of() -> None:
     desk = Desk()
     result = await desk.agent(answer(*CALLS, output="†calls.1")).run([INPUT])
-    (asked,) = desk.asked
+    (approved,) = desk.asked
     assert (result.output, desk.sent) == ("sent a2", ["a2 hello"])
-    assert asked == call("send", to="a2", text="hello", _when=CONDITION)
-    assert asked.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
-    assert isinstance(asked, Call)
+    assert approved == call("send", to="a2", text="hello", _when=CONDITION)
+    assert approved.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
+    assert isinstance(approved, Call)
 
 
 async def test_a_call_whose_condition_is_false_is_nothing_to_ask_about() -> None:
@@ -92,7 +92,7 @@ async def test_who_is_asked_about_an_item_sees_the_items_and_the_condition_for_e
     each = call("send", to="{†each}", _each=["x", "y", "z"], _when="{†each != 'y'}")
     result = await desk.agent().run(plan(call("count"), each))
     assert result.output == ["sent x", None, "sent z"]
-    assert [(one["to"], one["_when"], dict(one.sources)) for one in desk.asked] == [
+    assert [(call["to"], call["_when"], dict(call.sources)) for call in desk.asked] == [
         (to, "{†each != 'y'}", {"to": "{†each}"}) for to in "xz"
     ]
 
@@ -101,15 +101,15 @@ async def test_a_reply_with_the_condition_as_it_was_runs_as_before_and_not_as_an
     plain, copied = Desk(True), Desk(dict)
     results = [await desk.agent().run(plan(*CALLS)) for desk in (plain, copied)]
     assert plain.sent == copied.sent == ["a2 hello"]
-    assert not [one for one in results[1].context if one.get("type") == "approval"], "nothing was replaced"
-    left = [[one.get("_call") for one in result.context] for result in results]
+    assert not [message for message in results[1].context if message.get("type") == "approval"], "nothing was replaced"
+    left = [[message.get("_call") for message in result.context] for result in results]
     assert left[0] == left[1]
 
 
 @pytest.mark.parametrize("keeps", [True, False])
 async def test_an_edited_call_runs_once_with_or_without_the_condition(keeps: bool) -> None:
-    def edited(made: Asked) -> Json:
-        return {key: value for key, value in {**made, "to": "bo"}.items() if keeps or key != "_when"}
+    def edited(call: Asked) -> Json:
+        return {key: value for key, value in {**call, "to": "bo"}.items() if keeps or key != "_when"}
 
     desk = Desk(edited)
     result = await desk.agent().run(plan(*CALLS))
@@ -119,8 +119,8 @@ async def test_an_edited_call_runs_once_with_or_without_the_condition(keeps: boo
 
 
 async def test_a_reply_with_another_condition_is_refused_and_nothing_runs() -> None:
-    def changed(made: Asked) -> Json:
-        return {**made, "_when": "{†calls.0 > 100}"}
+    def changed(call: Asked) -> Json:
+        return {**call, "_when": "{†calls.0 > 100}"}
 
     desk = Desk(changed)
     with plan_fails(errors.InvalidParameters, match="its condition has been judged"):
@@ -130,20 +130,20 @@ async def test_a_reply_with_another_condition_is_refused_and_nothing_runs() -> N
 
 async def test_what_waits_keeps_what_was_shown_and_is_approved_with_it() -> None:
     result = await held(*CALLS)
-    (one,) = approvals.pending(stored(result.context))
-    assert one.call == call("send", to="a2", text="hello", _when=CONDITION)
-    assert one.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
+    (pending,) = approvals.pending(stored(result.context))
+    assert pending.call == call("send", to="a2", text="hello", _when=CONDITION)
+    assert pending.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
     desk = Desk()
-    done = await desk.agent(approve=False).resume(approvals.decided(stored(result.context), one.of, "approve"))
+    done = await desk.agent(approve=False).resume(approvals.decided(stored(result.context), pending.of, "approve"))
     assert (done.output, done.waiting, desk.sent, desk.asked) == ("sent a2", [], ["a2 hello"], [])
 
 
 async def test_what_waits_is_edited_with_its_condition_and_runs_so() -> None:
     result = await held(*CALLS)
-    (one,) = approvals.pending(result.context)
+    (pending,) = approvals.pending(result.context)
     with pytest.raises(errors.IdeaError, match="its condition has been judged"):
-        approvals.decided(result.context, one.of, "approve", replacement={**one.call, "_when": True})
-    edited = approvals.decided(result.context, one.of, "approve", replacement={**one.call, "to": "bo"})
+        approvals.decided(result.context, pending.of, "approve", replacement={**pending.call, "_when": True})
+    edited = approvals.decided(result.context, pending.of, "approve", replacement={**pending.call, "to": "bo"})
     desk = Desk()
     done = await desk.agent(approve=False).resume(stored(edited))
     assert (done.output, desk.sent) == ("sent bo", ["bo hello"])
@@ -151,9 +151,9 @@ async def test_what_waits_is_edited_with_its_condition_and_runs_so() -> None:
 
 async def test_an_item_that_waits_is_edited_and_runs_so() -> None:
     result = await held(call("count"), call("send", to="{†each}", _each=["x", "y"], _when="{†each == 'y'}"))
-    (one,) = approvals.pending(stored(result.context))
-    assert (one.of, one.call["_when"], one.sources) == ("0.1.1", "{†each == 'y'}", {"to": "{†each}"})
-    edited = approvals.decided(result.context, one.of, "approve", replacement={**one.call, "to": "bo"})
+    (pending,) = approvals.pending(stored(result.context))
+    assert (pending.of, pending.call["_when"], pending.sources) == ("0.1.1", "{†each == 'y'}", {"to": "{†each}"})
+    edited = approvals.decided(result.context, pending.of, "approve", replacement={**pending.call, "to": "bo"})
     desk = Desk()
     done = await desk.agent(approve=False).resume(stored(edited))
     assert (done.output, desk.sent) == ([None, "sent bo"], ["bo"])
@@ -161,14 +161,14 @@ async def test_an_item_that_waits_is_edited_and_runs_so() -> None:
 
 async def test_what_was_held_before_this_was_kept_is_still_approved_as_it_was() -> None:
     result = await held(call("count"), call("send", to="{'a' + str(†calls.0)}"))
-    old = [dict(one) for one in result.context.messages]
+    old = [dict(message) for message in result.context.messages]
     for message in old:
         if message["type"] == "approval":
             message["shown"] = {key: value for key, value in message["shown"].items() if key != "from"}
-    (one,) = approvals.pending(old)
-    assert one.sources == {}
+    (pending,) = approvals.pending(old)
+    assert pending.sources == {}
     desk = Desk()
-    done = await desk.agent(approve=False).resume(approvals.decided(stored(Context(old)), one.of, "approve"))
+    done = await desk.agent(approve=False).resume(approvals.decided(stored(Context(old)), pending.of, "approve"))
     assert (done.output, desk.sent) == ("sent a2", ["a2"])
 
 
@@ -177,20 +177,20 @@ ELSE: Json = {"not sent to": "†calls.0"}
 
 @pytest.mark.rule("C14")
 async def test_an_approver_sees_what_stands_for_the_call_where_it_fails_and_may_change_it() -> None:
-    def otherwise(made: Asked) -> Json:
-        return {**made, "_else": "given up"}
+    def otherwise(call: Asked) -> Json:
+        return {**call, "_else": "given up"}
 
-    def shortened(made: Asked) -> Json:
-        return {key: value for key, value in made.items() if key != "_else"}
+    def shortened(call: Asked) -> Json:
+        return {key: value for key, value in call.items() if key != "_else"}
 
-    for reply, wanted in ((True, {"not sent to": 2}), (dict, {"not sent to": 2}), (shortened, {"not sent to": 2})):
+    for reply, output in ((True, {"not sent to": 2}), (dict, {"not sent to": 2}), (shortened, {"not sent to": 2})):
         desk = Desk(reply)
         desk.fails = True
         result = await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_else": ELSE}))
-        (asked,) = desk.asked
-        assert asked == call("send", to="a2", text="hello", _when=CONDITION, _else=ELSE)
-        assert result.output == wanted
-        assert not [one for one in result.context if one.get("type") == "approval"], "nothing was replaced"
+        (approved,) = desk.asked
+        assert approved == call("send", to="a2", text="hello", _when=CONDITION, _else=ELSE)
+        assert result.output == output
+        assert not [message for message in result.context if message.get("type") == "approval"], "nothing was replaced"
     desk = Desk(otherwise)
     desk.fails = True
     assert (await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_else": 0}))).output == "given up"

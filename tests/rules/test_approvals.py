@@ -27,7 +27,7 @@ class Desk:
     """Tools that note what really ran, and agents that ask, hold or run."""
 
     ran: list[str] = field(default_factory=list[str])
-    asked: list[str] = field(default_factory=list[str])
+    questions: list[str] = field(default_factory=list[str])
     delegates: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def tools(self) -> Tools:
@@ -52,9 +52,9 @@ class Desk:
         model = models.Scripted(list(answers), **more.pop("shape", {})) if answers else None
         return Agent(model, tools=self.tools(), delegates=self.delegates, approve=approve, **more)
 
-    async def hold_sending(self, made: Call, _tool: Any, _context: Context) -> Any:
-        self.asked.append(str(made.get("to", made.tool)))
-        return HOLD if made.tool == "send" else True
+    async def hold_sending(self, call: Call, _tool: Any, _context: Context) -> Any:
+        self.questions.append(str(call.get("to", call.tool)))
+        return HOLD if call.tool == "send" else True
 
 
 SEND, LOOK = call("send", to="ana"), call("look", what="ana")
@@ -65,13 +65,13 @@ def plan(*calls: Json, output: Any = None) -> list[Json]:
 
 
 def approve_all(context: Context) -> Context:
-    for one in approvals.pending(context):
-        context = approvals.decided(context, one.of, "approve")
+    for pending in approvals.pending(context):
+        context = approvals.decided(context, pending.of, "approve")
     return context
 
 
 def stored(context: Context) -> Context:
-    """As it is after it was written to a file and read in another process."""
+    """The context as another process reads it from a file."""
     return Context(json.loads(json.dumps(context.messages)))
 
 
@@ -83,7 +83,7 @@ async def test_01_one_call_waits_and_runs_once_it_is_approved() -> None:
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
     assert (held.output, held.waiting, desk.ran) == (None, ["approval 0.0"], [])
-    assert [(one.of, one.call) for one in approvals.pending(held.context)] == [("0.0", SEND)]
+    assert [(pending.of, pending.call) for pending in approvals.pending(held.context)] == [("0.0", SEND)]
     done = await desk.agent().resume(approve_all(stored(held.context)))
     assert (done.output, desk.ran, done.waiting) == ("sent ana", sending("ana"), [])
     assert approvals.pending(done.context) == []
@@ -113,8 +113,8 @@ async def test_04_answered_one_by_one_and_out_of_order() -> None:
     desk = Desk()
     calls = [call("send", to=name) for name in ("a", "b", "c")]
     result = await desk.agent(approve=desk.hold_sending).run(plan(*calls, output=["†calls.0", "†calls.1", "†calls.2"]))
-    for count, of in enumerate(["0.2", "0.0", "0.1"], 1):
-        result = await desk.agent().resume(approvals.decided(stored(result.context), of, "approve"))
+    for count, place in enumerate(["0.2", "0.0", "0.1"], 1):
+        result = await desk.agent().resume(approvals.decided(stored(result.context), place, "approve"))
         assert len(desk.ran) == count
         assert len(result.waiting) == 3 - count
     assert result.output == ["sent a", "sent b", "sent c"]
@@ -147,11 +147,11 @@ async def test_07_a_denied_call_is_an_error_with_its_reason_and_does_not_run() -
     desk = Desk()
     held = await desk.agent(answer(SEND, output="†calls.0"), approve=desk.hold_sending).run("go")
     denied = approvals.decided(stored(held.context), "0.0", "deny", reason="too dear")
-    of = desk.agent(answer(output="left it"))
-    done = await of.resume(denied)
+    agent = desk.agent(answer(output="left it"))
+    done = await agent.resume(denied)
     assert (done.output, desk.ran) == ("left it", [])
     assert isinstance(done.errors[0], errors.ApprovalDenied)
-    assert "too dear" in str(sent(of)[0].messages)
+    assert "too dear" in str(sent(agent)[0].messages)
 
 
 async def test_08_a_denied_call_stays_denied_however_often_it_is_resumed() -> None:
@@ -177,8 +177,8 @@ async def test_09_edited_parameters_run_and_are_not_run_again() -> None:
 async def test_10_a_call_that_was_edited_while_it_ran_is_not_run_again_either() -> None:
     desk = Desk()
 
-    async def edit(made: Call, _tool: Any, _context: Context) -> Any:
-        return Call({**made, "to": "zoe"}) if made.tool == "send" else True
+    async def edit(call: Call, _tool: Any, _context: Context) -> Any:
+        return Call({**call, "to": "zoe"}) if call.tool == "send" else True
 
     calls = [SEND, call("look", what="†state.approvals.go")]
     first = await desk.agent(approve=edit).run(plan(*calls, output="†calls.0"))
@@ -196,7 +196,7 @@ async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_the_call_wai
     for wrong in (call("send", to=5), call("send"), call("send", to="†")):
         with pytest.raises(errors.IdeaError, match=r"0\.0: the tool doesn't take that|a kind must follow"):
             approvals.decided(held.context, "0.0", "approve", replacement=wrong)
-    assert [one.of for one in approvals.pending(held.context)] == ["0.0"]
+    assert [pending.of for pending in approvals.pending(held.context)] == ["0.0"]
     await desk.agent().resume(approvals.decided(held.context, "0.0", "approve"))
     assert desk.ran == sending("ana")
 
@@ -240,9 +240,9 @@ async def test_14_a_decision_about_another_call_at_that_place_is_none() -> None:
 async def test_15_two_equal_calls_are_decided_each_by_itself() -> None:
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, SEND, output=["†calls.0", "†calls.1"]))
-    one = await desk.agent().resume(approvals.decided(stored(held.context), "0.1", "approve"))
-    assert (one.waiting, desk.ran) == (["approval 0.0"], sending("ana"))
-    both = await desk.agent().resume(approve_all(stored(one.context)))
+    first = await desk.agent().resume(approvals.decided(stored(held.context), "0.1", "approve"))
+    assert (first.waiting, desk.ran) == (["approval 0.0"], sending("ana"))
+    both = await desk.agent().resume(approve_all(stored(first.context)))
     assert (both.output, desk.ran) == (["sent ana", "sent ana"], sending("ana", "ana"))
 
 
@@ -252,8 +252,8 @@ def delegating(desk: Desk, levels: int) -> list[Json]:
         "send": {"properties": {"to": TEXT, "_output": TEXT}, "_activity": "send"},
         "look": {"properties": {"what": TEXT, "_output": TEXT}, "_activity": "look"},
     }
-    own = plan(LOOK, SEND, call("look", what="†calls.1"), output="†calls.2")
-    desk.delegates["d0"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
+    deepest = plan(LOOK, SEND, call("look", what="†calls.1"), output="†calls.2")
+    desk.delegates["d0"] = {"context": [{"type": "tool", "tool": tools}, *deepest], "schema": TEXT}
     for level in range(1, levels):
         down = {"type": "tool", "tool": {"down": {"_delegate": f"d{level - 1}"}, "look": tools["look"]}}
         inner = plan(call("look", what=f"level {level}"), call("down"), output="†calls.1")
@@ -262,17 +262,17 @@ def delegating(desk: Desk, levels: int) -> list[Json]:
     return [top, *plan(call("top"), call("look", what="top"), output="†calls.0")]
 
 
-@pytest.mark.parametrize(("levels", "of"), [(1, "0.0/0.1"), (2, "0.0/0.1/0.1"), (3, "0.0/0.1/0.1/0.1")])
-async def test_16_to_18_inside_delegates_however_deep(levels: int, of: str) -> None:
+@pytest.mark.parametrize(("levels", "place"), [(1, "0.0/0.1"), (2, "0.0/0.1/0.1"), (3, "0.0/0.1/0.1/0.1")])
+async def test_16_to_18_inside_delegates_however_deep(levels: int, place: str) -> None:
     desk = Desk()
     context = delegating(desk, levels)
     held = await desk.agent(approve=desk.hold_sending).run(context)
     looked = ["look top", *[f"look level {level}" for level in range(levels - 1, 0, -1)], "look ana"]
     assert sorted(desk.ran) == sorted(looked)
-    assert held.waiting == [f"approval {of}"]
-    (one,) = approvals.pending(held.context)
-    assert (one.of, one.call) == (of, call("send", to="ana", _activity="send"))
-    assert one.delegates == ("top", *["down"] * (levels - 1))
+    assert held.waiting == [f"approval {place}"]
+    (pending,) = approvals.pending(held.context)
+    assert (pending.of, pending.call) == (place, call("send", to="ana", _activity="send"))
+    assert pending.delegates == ("top", *["down"] * (levels - 1))
     again = await desk.agent().resume(stored(held.context))
     assert (again.output, len(again.waiting), sorted(desk.ran)) == (None, 1, sorted(looked))
     done = await desk.agent().resume(approve_all(stored(again.context)))
@@ -287,10 +287,10 @@ async def test_19_a_denial_inside_a_delegate_fails_its_plan_and_so_that_of_its_c
     context = delegating(desk, 1)
     held = await desk.agent(approve=desk.hold_sending).run(context)
     denied = approvals.decided(stored(held.context), "0.0/0.1", "deny", reason="never")
-    of = desk.agent(answer(output="did without"))
+    agent = desk.agent(answer(output="did without"))
     with plan_fails(errors.DelegateError, "'d0' failed: approval_denied"):
-        await of.resume(denied)
-    assert sent(of) == []
+        await agent.resume(denied)
+    assert sent(agent) == []
     assert "send ana" not in desk.ran
 
 
@@ -298,8 +298,8 @@ async def test_20_an_edit_inside_a_delegate() -> None:
     desk = Desk()
     context = delegating(desk, 2)
     held = await desk.agent(approve=desk.hold_sending).run(context)
-    (one,) = approvals.pending(held.context)
-    edited = approvals.decided(stored(held.context), one.of, "approve", replacement=call("send", to="zoe"))
+    (pending,) = approvals.pending(held.context)
+    edited = approvals.decided(stored(held.context), pending.of, "approve", replacement=call("send", to="zoe"))
     done = await desk.agent().resume(edited)
     assert done.output == "seen sent zoe"
     assert desk.ran.count("look ana") == 1
@@ -308,8 +308,8 @@ async def test_20_an_edit_inside_a_delegate() -> None:
 async def test_21_the_delegated_call_itself_can_wait() -> None:
     desk = Desk()
 
-    async def hold_top(made: Call, _tool: Any, _context: Context) -> Any:
-        return HOLD if made.tool == "top" else True
+    async def hold_top(call: Call, _tool: Any, _context: Context) -> Any:
+        return HOLD if call.tool == "top" else True
 
     held = await desk.agent(approve=hold_top).run(delegating(desk, 1))
     assert (held.waiting, desk.ran) == (["approval 0.0"], ["look top"])
@@ -320,8 +320,8 @@ async def test_21_the_delegated_call_itself_can_wait() -> None:
 
 async def test_22_in_instances_each_by_itself() -> None:
     desk = Desk()
-    parts = [{"type": "state", "_instance": one, "name": one} for one in "abc"]
-    calls = [call("send", to="†state.name", _instance=one, _outputPath="†state.sent") for one in "abc"]
+    parts = [{"type": "state", "_instance": instance, "name": instance} for instance in "abc"]
+    calls = [call("send", to="†state.name", _instance=instance, _outputPath="†state.sent") for instance in "abc"]
     held = await desk.agent(approve=desk.hold_sending).run([*parts, *plan(*calls, output="all")])
     assert held.waiting == ["approval 0.0", "approval 0.1", "approval 0.2"]
     context = approvals.decided(stored(held.context), "0.1", "approve")
@@ -348,19 +348,19 @@ async def test_24_an_approver_that_can_be_asked_decides_when_it_is_resumed() -> 
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
 
-    async def yes(made: Call, _tool: Any, _context: Context) -> bool:
-        desk.asked.append(f"again {made['to']}")
+    async def yes(call: Call, _tool: Any, _context: Context) -> bool:
+        desk.questions.append(f"again {call['to']}")
         return True
 
     done = await desk.agent(approve=yes).resume(stored(held.context))
-    assert (done.output, desk.asked, desk.ran) == ("sent ana", ["ana", "again ana"], sending("ana"))
+    assert (done.output, desk.questions, desk.ran) == ("sent ana", ["ana", "again ana"], sending("ana"))
 
 
 async def test_25_what_was_approved_is_not_asked_about_again() -> None:
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
     done = await desk.agent(approve=desk.hold_sending).resume(approve_all(stored(held.context)))
-    assert (done.output, desk.asked) == ("sent ana", ["ana"])
+    assert (done.output, desk.questions) == ("sent ana", ["ana"])
 
 
 async def test_26_as_a_whole_plan() -> None:
@@ -386,10 +386,10 @@ async def test_27_a_gate_is_opened_the_same_way() -> None:
 @pytest.mark.rule("C7", "I2")
 async def test_27_a_gate_of_one_instance_is_opened_for_that_alone() -> None:
     desk = Desk()
-    names = [{"type": "state", "name": one, "_instance": one} for one in ("ana", "zoe")]
+    names = [{"type": "state", "name": name, "_instance": name} for name in ("ana", "zoe")]
     calls = [
-        call("send", to="{†state.name + †state.approvals.mark}", _instance=one, _outputPath="†state.sent")
-        for one in ("ana", "zoe")
+        call("send", to="{†state.name + †state.approvals.mark}", _instance=name, _outputPath="†state.sent")
+        for name in ("ana", "zoe")
     ]
     opened = {"type": "state", "approvals": {"mark": "!"}, "_instance": "zoe"}
     held = await desk.agent().run([*names, opened, *plan(*calls)])
@@ -466,8 +466,8 @@ async def test_an_approval_holds_for_the_values_that_were_shown_and_for_no_other
     desk = Desk()
     context = [{"type": "state", "to": "ana"}, *plan(call("send", to="†state.to"), output="†calls.0")]
     held = await desk.agent(approve=desk.hold_sending).run(context)
-    (one,) = approvals.pending(held.context)
-    assert one.call == SEND, "what is shown are values, not references"
+    (pending,) = approvals.pending(held.context)
+    assert pending.call == SEND, "what is shown are values, not references"
     approved = approve_all(held.context).extended([{"type": "state", "to": "mallory"}])
     again = await desk.agent().resume(stored(approved))
     assert (again.waiting, desk.ran) == (["approval 0.0"], [])
@@ -509,8 +509,8 @@ async def test_an_approval_holds_for_what_would_have_carried_the_call_out_and_fo
             assert sending is not None
             tools.register("send", {**sending.schema, "description": "Send a fax."}, replace=True)
         tools.register("ask", {"properties": {"to": TEXT, "_output": TEXT}, "_delegate": "clerk"})
-        said = "Be harsh." if changed == "its delegate" else "Be kind."
-        clerk: Json = {"context": [{"type": "system", "message": said}], "schema": TEXT}
+        manner = "Be harsh." if changed == "its delegate" else "Be kind."
+        clerk: Json = {"context": [{"type": "system", "message": manner}], "schema": TEXT}
         model = models.Scripted([answer(output="asked")], repeat_last=True)
         return Agent(model, tools=tools, delegates={"clerk": clerk}, approve=None if changed else hold)
 
@@ -518,8 +518,8 @@ async def test_an_approval_holds_for_what_would_have_carried_the_call_out_and_fo
         return HOLD
 
     desk = Desk()
-    made = call("ask", to="ana") if what == "its delegate" else SEND
-    held = await agent_of("", desk).run(plan(made, output="†calls.0"))
+    element = call("ask", to="ana") if what == "its delegate" else SEND
+    held = await agent_of("", desk).run(plan(element, output="†calls.0"))
     again = await agent_of(what, desk).resume(stored(approve_all(held.context)))
     assert (again.waiting, desk.ran) == ((["approval 0.0"], []) if what != "nothing" else ([], sending("ana")))
 
@@ -527,8 +527,8 @@ async def test_an_approval_holds_for_what_would_have_carried_the_call_out_and_fo
 async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     desk = Desk()
     tools: Json = {"send": {"properties": {"to": TEXT, "_output": TEXT}, "_activity": "send"}}
-    own = plan(call("send", to="†state.approvals.who"), output="†calls.0")
-    desk.delegates["d"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
+    inner = plan(call("send", to="†state.approvals.who"), output="†calls.0")
+    desk.delegates["d"] = {"context": [{"type": "tool", "tool": tools}, *inner], "schema": TEXT}
     context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
     held = await desk.agent().run(context)
     assert held.waiting == ["0.0/†state.approvals.who"]
@@ -544,23 +544,23 @@ async def test_a_model_sees_nothing_of_decisions_and_of_suspended_delegates() ->
     desk = Desk()
     context = delegating(desk, 2)
     held = await desk.agent(approve=desk.hold_sending).run(context)
-    of = desk.agent()
-    assert "ana" not in str(of.render(held.context)).replace("look", "")
+    agent = desk.agent()
+    assert "ana" not in str(agent.render(held.context)).replace("look", "")
     tools = Tools()
-    seen: list[list[Json]] = []
+    contexts: list[list[Json]] = []
 
     @tools.activity("peek")
     async def peek(context: Context) -> str:
-        seen.append(context.messages)
+        contexts.append(context.messages)
         return ""
 
     assert callable(peek)
     scopes = ["suspended", "approval", "plan"]
     context = held.context.extended([{"type": "tool", "tool": {"peek": {"_scopes": scopes}}}, *plan(call("peek"))])
     await Agent(None, tools=tools, delegates=desk.delegates).run(
-        [one for one in context if one["type"] != "plan"] + plan(call("peek"))
+        [message for message in context if message["type"] != "plan"] + plan(call("peek"))
     )
-    assert all(message.get("kind") == "plan" for message in seen[0])
+    assert all(message.get("kind") == "plan" for message in contexts[0])
 
 
 @pytest.mark.parametrize(
@@ -599,20 +599,20 @@ async def test_a_cancelled_delegate_goes_on_where_it_was() -> None:
     assert callable(slow)
     assert callable(quick)
     interfaces: Json = {name: {"_output": TEXT, "_activity": name} for name in ("slow", "quick")}
-    own: Json = {"type": "tool", "tool": interfaces}
-    inner: Json = {"context": [own, *plan(call("quick"), call("slow"), output="†calls.1")], "schema": {}}
+    tool_message: Json = {"type": "tool", "tool": interfaces}
+    inner: Json = {"context": [tool_message, *plan(call("quick"), call("slow"), output="†calls.1")], "schema": {}}
     context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
     async with Agent(None, tools=tools, delegates={"d": inner}).stream(context) as run:
         reading = asyncio.ensure_future(_drain(run))
         await reached.wait()
         reading.cancel()
         await asyncio.wait([reading])
-    tools.activity("slow", _said("s"), replace=True)
+    tools.activity("slow", _returning("s"), replace=True)
     done = await Agent(None, tools=tools, delegates={"d": inner}).resume(stored(run.context))
     assert (done.output, desk.ran) == ("s", ["quick"])
 
 
-def _said(text: str) -> Callable[[], Awaitable[str]]:
+def _returning(text: str) -> Callable[[], Awaitable[str]]:
     async def say() -> str:
         return text
 
@@ -622,8 +622,8 @@ def _said(text: str) -> Callable[[], Awaitable[str]]:
 async def test_waiting_is_told_as_an_event() -> None:
     desk = Desk()
     async with desk.agent(approve=desk.hold_sending).stream(plan(SEND, output="†calls.0")) as run:
-        seen = [event async for event in run if isinstance(event, events.CallWaiting)]
-    assert [event.on for event in seen] == [("approval 0.0",)]
+        waits = [event async for event in run if isinstance(event, events.CallWaiting)]
+    assert [event.on for event in waits] == [("approval 0.0",)]
     result: Result[Any] = run.result
     assert result.waiting == ["approval 0.0"]
 
@@ -633,7 +633,7 @@ async def test_waiting_is_told_as_an_event() -> None:
 async def test_an_approver_that_is_not_async_is_asked_beside_the_event_loop(reply: Any) -> None:
     desk, loops = Desk(), list[bool]()
 
-    def approver(made: Call, _tool: Any, _context: Context) -> Any:
+    def approver(call: Call, _tool: Any, _context: Context) -> Any:
         try:
             loops.append(asyncio.get_running_loop().is_running())
         except RuntimeError:  # it may wait for somebody to type, and nothing else waits meanwhile
@@ -657,9 +657,9 @@ async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was
     assert (waits.output, desk.ran) == (None, [])
     context = waits.context
     waiting = approvals.pending(context)
-    assert [one.of for one in waiting] == ["0.0", "0.1.0", "0.1.1"]
-    for one in waiting:
-        context = approvals.decided(context, one.of, "approve")
+    assert [pending.of for pending in waiting] == ["0.0", "0.1.0", "0.1.1"]
+    for pending in waiting:
+        context = approvals.decided(context, pending.of, "approve")
     assert (await agent.resume(context, str)).output == "done"
     assert sorted(desk.ran) == ["send a", "send b", "send c"]
     assert await tools(call("send", to="d")) == "sent d"  # who writes a call in code has decided
@@ -678,8 +678,8 @@ async def test_what_holds_a_tool_holds_another_that_hands_calls_to_its_activity(
     tools.activity("keep", lambda to: to)  # pyright: ignore
     schema = {**schema, "properties": {"to": {"type": "string"}, **schema.get("properties", {})}}
     given = {"type": "tool", "tool": {"mail": {"type": "object", **schema}}}
-    made = call("mail", to="a", **({"_activity": "send"} if "required" in schema else {}))
-    waits = await Agent(models.Scripted([answer(made, output="done")]), tools=tools).run([given], str)
+    element = call("mail", to="a", **({"_activity": "send"} if "required" in schema else {}))
+    waits = await Agent(models.Scripted([answer(element, output="done")]), tools=tools).run([given], str)
     assert (waits.waiting, desk.ran) == (["approval 0.0"], [])
 
 
@@ -704,14 +704,14 @@ async def test_what_crosses_is_of_the_instance_that_an_approver_has_chosen() -> 
         crossed.append(dict(context.state))
         return what
 
-    async def choose(made: Call, *_: Any) -> Any:
-        return Call({**made, "_instance": "②"})
+    async def choose(call: Call, *_: Any) -> Any:
+        return Call({**call, "_instance": "②"})
 
     names: list[Json] = [
-        {"type": "state", "name": name, "_instance": one} for one, name in (("①", "Ann"), ("②", "Bob"))
+        {"type": "state", "name": name, "_instance": instance} for instance, name in (("①", "Ann"), ("②", "Bob"))
     ]
-    own = [*names, *plan(call("look", what="x", _instance="①"), output="†calls.0")]
-    assert (await Agent(None, tools=tools, approve=choose).run(own)).output == "x"
+    context = [*names, *plan(call("look", what="x", _instance="①"), output="†calls.0")]
+    assert (await Agent(None, tools=tools, approve=choose).run(context)).output == "x"
     assert (look.name, crossed) == ("look", [{"name": "Bob"}])
 
 
@@ -719,17 +719,17 @@ async def test_what_crosses_is_of_the_instance_that_an_approver_has_chosen() -> 
 async def test_what_an_approver_moves_to_another_instance_is_written_there_and_waited_for_nowhere_else() -> None:
     desk = Desk()
 
-    async def choose(made: Call, *_: Any) -> Any:
-        return Call({**made, "_instance": "②"}) if made.get("to") == "ana" else True
+    async def choose(call: Call, *_: Any) -> Any:
+        return Call({**call, "_instance": "②"}) if call.get("to") == "ana" else True
 
     names: list[Json] = [
-        {"type": "state", "name": name, "_instance": one} for one, name in (("①", "Ann"), ("②", "Bob"))
+        {"type": "state", "name": name, "_instance": instance} for instance, name in (("①", "Ann"), ("②", "Bob"))
     ]
     writes = {**SEND, "_instance": "①", "_outputPath": "†state.name"}
-    own = plan(writes, call("send", to="†state.name", _instance="①"), output="†calls.1")
-    result = await desk.agent(approve=choose).run([*names, *own])
+    steps = plan(writes, call("send", to="†state.name", _instance="①"), output="†calls.1")
+    result = await desk.agent(approve=choose).run([*names, *steps])
     assert (result.output, desk.ran) == ("sent Ann", sending("ana", "Ann"))
-    assert [result.context.of(one).state["name"] for one in ("①", "②")] == ["Ann", "sent ana"]
+    assert [result.context.of(instance).state["name"] for instance in ("①", "②")] == ["Ann", "sent ana"]
 
 
 @pytest.mark.rule("O8", "L8")

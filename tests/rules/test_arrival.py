@@ -1,4 +1,4 @@
-"""What can't work is refused when it arrives, though nothing has answered yet; what can is not (O11, E5, P1)."""
+"""A call that can't work is refused when it arrives, before anything has answered; others are not (O11, E5, P1)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def silent() -> Tools:
         """Pay."""
         return await asyncio.Future()
 
-    assert [one.name for one in (prices, name, pay)] == ["prices", "name", "pay"]
+    assert [tool.name for tool in (prices, name, pay)] == ["prices", "name", "pay"]
     return tools
 
 
 @pytest.mark.parametrize(
-    ("made", "code", "said"),
+    ("element", "code", "message"),
     [
         (call("pay", to="x", _when="{†calls.0.lamp.open}"), "unresolved_reference", "open"),
         (call("pay", to="x", _each="†calls.1"), "invalid_parameters", "_each"),
@@ -50,13 +50,13 @@ def silent() -> Tools:
     ],
 )
 @pytest.mark.rule("P1")
-async def test_a_call_is_refused_before_anything_has_answered(made: Any, code: str, said: str) -> None:
-    model = models.Scripted([answer(call("prices"), call("name"), made)])
+async def test_a_call_is_refused_before_anything_has_answered(element: Any, code: str, message: str) -> None:
+    model = models.Scripted([answer(call("prices"), call("name"), element)])
     async with Agent(model, tools=silent()).stream("go") as running:
         async for event in running:
             if isinstance(event, events.CallFailed):
                 assert (event.place.index, event.error.code) == (2, code)
-                assert said in event.error.message
+                assert message in event.error.message
                 return
             assert not isinstance(event, events.RequestFinished), "it was let in"
 
@@ -91,24 +91,24 @@ async def test_the_item_of_a_list_may_be_null_where_its_call_may_be_skipped(cond
 
 @pytest.mark.rule("C10", "C12", "O5")
 @pytest.mark.parametrize(
-    ("made", "output", "expected"),
+    ("element", "output", "expected"),
     [
-        (call("double", of=2, _each=[1, 2, 3]), "{len(†calls.0)}", 3),
-        (call("double", of=2, _when=False), "{†calls.0 is None}", True),
-        (call("double", of=2), "{†calls.0 + 1}", 5),
-        (call("double", of="†calls.0 <|> †input.n"), "†calls.0", 14),
+        (call("double", n=2, _each=[1, 2, 3]), "{len(†calls.0)}", 3),
+        (call("double", n=2, _when=False), "{†calls.0 is None}", True),
+        (call("double", n=2), "{†calls.0 + 1}", 5),
+        (call("double", n="†calls.0 <|> †input.n"), "†calls.0", 14),
         ({"_value": {"a": [1]}}, "{†calls.0.a[0] + 1}", 2),
         ({"_value": {"17": 2}}, '{†calls.0["17"]}', 2),
     ],
 )
-async def test_what_can_work_is_let_in(made: Any, output: str, expected: Any) -> None:
+async def test_what_can_work_is_let_in(element: Any, output: str, expected: Any) -> None:
     tools = Tools()
 
     @tools.tool
-    async def double(of: int) -> int:
+    async def double(n: int) -> int:
         """Double a number."""
-        return 2 * of
+        return 2 * n
 
     assert double.name == "double"
-    found = await run(answer(made, output=output), tools=tools, context=[{"type": "input", "input": {"n": 7}}])
-    assert (found.output, list(found.errors)) == (expected, [])
+    result = await run(answer(element, output=output), tools=tools, context=[{"type": "input", "input": {"n": 7}}])
+    assert (result.output, list(result.errors)) == (expected, [])

@@ -1,4 +1,4 @@
-"""Corrected answers, and what waits beside them: what the property test over whole plans has found (L3, O9)."""
+"""Corrected answers and what waits beside them: cases that the property test over whole plans has found (L3, O9)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def toolbox(log: list[Any]) -> Tools:
         log.append(value)
         return value
 
-    assert [one.name for one in (step, write)] == ["step", "write"]
+    assert [tool.name for tool in (step, write)] == ["step", "write"]
     return tools
 
 
 def corrected(*calls: Json, output: Any = 1) -> list[Json]:
-    """An answer that is asked for again, and then the same with an output that fits."""
+    """An answer whose output doesn't fit, and then the same answer with one that does."""
     return [answer(*calls, output="no number"), answer(*calls, output=output)]
 
 
@@ -48,14 +48,14 @@ def corrected(*calls: Json, output: Any = 1) -> list[Json]:
 async def test_what_a_taken_back_answer_has_left_is_not_taken_for_another_call(first: Json) -> None:
     log: list[Any] = []
     again = answer(call("step", value=7), output=1)
-    found = await run(answer(first, output="no number"), again, tools=toolbox(log), schema={"type": "integer"})
-    assert (found.output, log) == (1, [7])
-    places = [message["_of"] for message in found.context if "_call" in message]
+    result = await run(answer(first, output="no number"), again, tools=toolbox(log), schema={"type": "integer"})
+    assert (result.output, log) == (1, [7])
+    places = [message["_of"] for message in result.context if "_call" in message]
     assert len(places) == len({place for place in places if place.count(".") == 1} | set(places))
     assert "1.0" in places
     log.clear()
-    found = await run(*corrected(first), tools=toolbox(log), schema={"type": "integer"})
-    places = [message["_of"] for message in found.context if "_call" in message]
+    result = await run(*corrected(first), tools=toolbox(log), schema={"type": "integer"})
+    places = [message["_of"] for message in result.context if "_call" in message]
     assert len(places) == len(set(places))
     assert "0.0" in places
 
@@ -63,9 +63,9 @@ async def test_what_a_taken_back_answer_has_left_is_not_taken_for_another_call(f
 @pytest.mark.rule("L3")
 async def test_what_has_started_is_known_again_where_there_is_no_room() -> None:
     log: list[Any] = []
-    found = await run(*corrected(call("step", value="a"), call("step", value="b")), tools=toolbox(log),
+    result = await run(*corrected(call("step", value="a"), call("step", value="b")), tools=toolbox(log),
                       schema={"type": "integer"}, config=Config(parallel=1))  # fmt: skip
-    assert (found.output, log) == (1, ["a", "b"])
+    assert (result.output, log) == (1, ["a", "b"])
 
 
 @pytest.mark.rule("L3")
@@ -79,24 +79,24 @@ async def test_a_call_that_has_started_may_refer_in_a_circle() -> None:
             yield text[at : at + 4]
 
     async with asyncio.timeout(BOUND):
-        found = await run(slow, answer(*calls, output=1), tools=toolbox(log), schema={"type": "integer"})
-    assert (found.output, log) == (1, ["a", "a", "a"])
+        result = await run(slow, answer(*calls, output=1), tools=toolbox(log), schema={"type": "integer"})
+    assert (result.output, log) == (1, ["a", "a", "a"])
 
 
 @pytest.mark.rule("O11", "L2")
 async def test_a_call_with_an_output_path_that_is_refused_on_arrival_is_an_error_of_its_own() -> None:
     log: list[Any] = []
-    made = call("step", value="{'a' == len(†calls.0)}", _outputPath="†state.x")
-    found = await run(answer(call("step", value="a"), made), answer(output=0), tools=toolbox(log))
-    assert (found.output, log, len(found.errors)) == (0, ["a"], 1)
+    step = call("step", value="{'a' == len(†calls.0)}", _outputPath="†state.x")
+    result = await run(answer(call("step", value="a"), step), answer(output=0), tools=toolbox(log))
+    assert (result.output, log, len(result.errors)) == (0, ["a"], 1)
 
 
 @pytest.mark.rule("O9", "L6")
 async def test_an_output_beside_what_an_earlier_answer_waits_for_is_kept() -> None:
     log: list[Any] = []
     tools = toolbox(log)
-    said = answer(call("step", value="†state.approvals.go"), call("step", value=2, fails=True), output=1)
-    held = await run(said, answer(output="later"), tools=tools)
+    solution = answer(call("step", value="†state.approvals.go"), call("step", value=2, fails=True), output=1)
+    held = await run(solution, answer(output="later"), tools=tools)
     assert (held.output, held.waiting, log) == (None, ["†state.approvals.go"], [2])
     again = Context(json.loads(json.dumps(list(held.context))))
     done = await Agent(None, tools=tools).resume(approvals.opened(again, "†state.approvals.go"))
@@ -108,7 +108,7 @@ async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
     log: list[Any] = []
     tools = toolbox(log)
 
-    async def approve(_made: Call, *_: object) -> Any:
+    async def approve(_call: Call, *_: object) -> Any:
         return HOLD
 
     runner = agent(
@@ -119,8 +119,8 @@ async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
     assert isinstance(runner.model, models.Scripted)
     context = Context(json.loads(json.dumps(list(held.context))))
     while waiting := approvals.pending(context):
-        for one in waiting:
-            context = approvals.decided(context, one.of, "approve")
+        for pending in waiting:
+            context = approvals.decided(context, pending.of, "approve")
         context = Context((await Agent(None, tools=tools).resume(context)).context.messages)
     assert log == ["a", "b", "c"]
 
@@ -128,14 +128,14 @@ async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
 @pytest.mark.rule("L3", "O6")
 async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
     tools = Tools()
-    made: list[int] = []
+    numbers: list[int] = []
     is_made = asyncio.Event()
 
     @tools.tool
     async def count() -> int:
         """Another number every time."""
-        made.append(len(made))
-        return made[-1]
+        numbers.append(len(numbers))
+        return numbers[-1]
 
     @tools.tool
     async def same(value: int) -> int:
@@ -143,7 +143,7 @@ async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
         is_made.set()
         return value
 
-    assert [one.name for one in (count, same)] == ["count", "same"]
+    assert [tool.name for tool in (count, same)] == ["count", "same"]
     twice = [call("count"), call("count")]
 
     async def first(_request: Any) -> Any:
@@ -155,8 +155,8 @@ async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
 
     again = answer(*twice, call("same", value="†calls.0"), output="†calls.2")
     async with asyncio.timeout(BOUND):
-        found = await run(first, again, tools=tools, schema={"type": "integer"})
-    assert (found.output, made) == (0, [0, 1])
+        result = await run(first, again, tools=tools, schema={"type": "integer"})
+    assert (result.output, numbers) == (0, [0, 1])
 
 
 @pytest.mark.rule("L3", "C6")
@@ -180,17 +180,17 @@ async def test_a_new_call_of_a_corrected_answer_starts_while_that_is_still_strea
 
     first = answer(call(step.name, value="a"), output="no number")
     async with asyncio.timeout(BOUND):
-        found = await run(first, corrected_slowly, tools=tools, schema={"type": "integer"})
-    assert found.output == 1
+        result = await run(first, corrected_slowly, tools=tools, schema={"type": "integer"})
+    assert result.output == 1
 
 
 @pytest.mark.rule("L3", "E4")
 async def test_what_is_still_computed_when_its_answer_is_taken_back_is_not_made_for_that() -> None:
     log: list[Any] = []
     context = [{"type": "input", "input": {"items": list(range(50_000))}}]
-    made = call("step", value="{sum([x for x in †input.items if x >= 0])}")
-    found = await run(*corrected(made), context=context, tools=toolbox(log), schema={"type": "integer"})
-    assert (found.output, log) == (1, [sum(range(50_000))])
+    summing = call("step", value="{sum([x for x in †input.items if x >= 0])}")
+    result = await run(*corrected(summing), context=context, tools=toolbox(log), schema={"type": "integer"})
+    assert (result.output, log) == (1, [sum(range(50_000))])
 
 
 STATE: Json = {"type": "state", "o": {"a": "x", "b": "x"}, "n": 1}
@@ -221,8 +221,8 @@ async def test_a_call_of_a_corrected_answer_is_the_same_only_where_all_is_that_w
 ) -> None:
     tools, looked = Tools(), call("step", value={"a": "x", "b": "x"})
 
-    async def made(of: Json) -> int:
-        """How often the second call is made where this one stands in its place in the corrected answer."""
+    async def times_made(replacement: Json) -> int:
+        """How often the second call is made where the corrected answer has this one in its place."""
         log: list[Any] = []
         both = asyncio.Event()
 
@@ -242,18 +242,18 @@ async def test_a_call_of_a_corrected_answer_is_the_same_only_where_all_is_that_w
             await both.wait()
             yield text[arrived:]
 
-        again = answer(looked, call(step.name, **of), output=1)
+        again = answer(looked, call(step.name, **replacement), output=1)
         async with asyncio.timeout(BOUND):
-            found = await run(slow, again, tools=tools, context=[STATE], schema={"type": "integer"})
-        assert found.output == 1
+            result = await run(slow, again, tools=tools, context=[STATE], schema={"type": "integer"})
+        assert result.output == 1
         return len(log) - 1
 
-    assert (await made(first), await made(second)) == (1, 2)
+    assert (await times_made(first), await times_made(second)) == (1, 2)
 
 
 @pytest.mark.rule("L3", "C9")
 @pytest.mark.parametrize(
-    ("again", "made"),
+    ("again", "values"),
     [
         ([call("step", value="†calls.1"), call("step", value="b")], ["b", "b"]),
         ([call("step", value="†calls.1"), call("step", value="c")], ["b", "b", "c", "c"]),
@@ -263,7 +263,7 @@ async def test_a_call_of_a_corrected_answer_is_the_same_only_where_all_is_that_w
     ],
 )
 async def test_a_call_that_reads_a_later_one_is_the_same_where_that_is_the_same(
-    again: list[Json], made: list[str]
+    again: list[Json], values: list[str]
 ) -> None:
     log: list[Any] = []
     first = [call("step", value="†calls.1"), call("step", value="b")]
@@ -275,9 +275,9 @@ async def test_a_call_that_reads_a_later_one_is_the_same_where_that_is_the_same(
             for _ in range(100):  # until both have started
                 await asyncio.sleep(0)
 
-    found = await run(slow, answer(*again, output=1), tools=toolbox(log), schema={"type": "integer"})
-    assert found.output == 1
-    assert sorted(log) == made
+    result = await run(slow, answer(*again, output=1), tools=toolbox(log), schema={"type": "integer"})
+    assert result.output == 1
+    assert sorted(log) == values
 
 
 @pytest.mark.rule("L3", "O5")
@@ -288,11 +288,11 @@ async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_
     text = json.dumps(answer(*calls, output=1), ensure_ascii=False)
     begun = text[: text.index("]")].split("}, {")
     broken = "}, {".join(begun[:cut]) + ("}" if cut < 3 else "")
-    own = Agent(models.Scripted([broken, text]), tools=toolbox(log))
-    found = await own.run([{"type": "state", "a": 1}], {"type": "integer"})
-    assert found.output == 1
+    runner = Agent(models.Scripted([broken, text]), tools=toolbox(log))
+    result = await runner.run([{"type": "state", "a": 1}], {"type": "integer"})
+    assert result.output == 1
     assert sorted(log) == ["b", "b"]
-    assert [message["data"] for message in found.context if message.get("_call") == calls[1]] == [1]
+    assert [message["data"] for message in result.context if message.get("_call") == calls[1]] == [1]
 
 
 @pytest.mark.rule("L3", "O9")
@@ -315,5 +315,5 @@ async def test_a_choice_that_was_made_before_its_later_alternative_came_is_the_s
 
     context = [{"type": "state", "a": "chosen"}]
     async with asyncio.timeout(BOUND):
-        found = await run(cut, answer(*calls, output=1), tools=tools, schema={"type": "integer"}, context=context)
-    assert (found.output, log) == (1, ["chosen", "late"])
+        result = await run(cut, answer(*calls, output=1), tools=tools, schema={"type": "integer"}, context=context)
+    assert (result.output, log) == (1, ["chosen", "late"])

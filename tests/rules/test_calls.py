@@ -212,11 +212,11 @@ async def test_what_a_call_does_about_its_cancellation_is_not_cut_short(end: str
                 raise errors.ModelError("it broke off")
             await asyncio.Event().wait()
 
-    seen: list[events.AnyEvent] = []
+    received: list[events.AnyEvent] = []
 
     async def go() -> None:
         async with Agent(Model(), tools=tools).stream("go") as stream:
-            seen.extend([event async for event in stream])
+            received.extend([event async for event in stream])
 
     task = asyncio.create_task(go())
     async with asyncio.timeout(BOUND):
@@ -231,7 +231,7 @@ async def test_what_a_call_does_about_its_cancellation_is_not_cut_short(end: str
             with pytest.raises(asyncio.CancelledError):
                 await task
     assert ended == ["cleaned up"]
-    assert not any(isinstance(event, events.CallFailed) for event in seen)
+    assert not any(isinstance(event, events.CallFailed) for event in received)
 
 
 @pytest.mark.rule("L7")
@@ -257,18 +257,18 @@ async def test_what_is_no_failure_of_a_call_ends_the_run_and_makes_no_other_call
         """Break off."""
         raise Broken
 
-    seen: list[events.AnyEvent] = []
+    received: list[events.AnyEvent] = []
 
     async def go() -> None:
         async with agent(answer(call("hang"), call("break_off")), tools=tools).stream("go") as stream:
             async for event in stream:
-                seen.append(event)  # noqa: PERF401 -- what came before the end is looked at
+                received.append(event)  # noqa: PERF401 -- what came before the end is looked at
 
     async with asyncio.timeout(BOUND):
         with pytest.raises(Broken):
             await go()
     assert cancelled == ["hang"]
-    assert not any(isinstance(event, events.CallFailed) for event in seen)
+    assert not any(isinstance(event, events.CallFailed) for event in received)
 
 
 @pytest.mark.rule("L7")
@@ -438,8 +438,8 @@ async def test_a_call_that_waits_for_an_alternative_not_taken_is_skipped_silentl
         tools=tools,
     )
     async with runner.stream("go") as stream:
-        seen = [event async for event in stream]
-    assert [event.call["n"] for event in seen if isinstance(event, events.CallSkipped)] == ["†state.no"]
+        received = [event async for event in stream]
+    assert [event.call["n"] for event in received if isinstance(event, events.CallSkipped)] == ["†state.no"]
     assert stream.result.errors == []
 
 
@@ -493,16 +493,16 @@ async def test_a_gate_that_an_author_lets_a_tool_write_opens_in_the_next_run_onl
 async def test_no_gate_is_opened_by_what_a_model_or_data_say(how: str) -> None:
     tools, opened = toolbox(), {"approvals": {"go": 5}}
     path = "†state.approvals" if how == "a latent call of the gate" else "†state"
-    own = {"_outputPath": {"const": path}, "_outputMethod": {"const": "merge"}, "_output": {"type": "object"}}
+    properties = {"_outputPath": {"const": path}, "_outputMethod": {"const": "merge"}, "_output": {"type": "object"}}
     if how == "a message":
         tools.activity("note", lambda: messages.State(opened), replace=True)
         tools.register("note", {"properties": {}}, replace=True)
     else:
-        tools.register("note", {"properties": own}, replace=True)
+        tools.register("note", {"properties": properties}, replace=True)
     if how == "code":
         tools.activity("note", lambda: opened, replace=True)
-    said = {"_output": opened if path == "†state" else opened["approvals"]} if how.startswith("a latent") else {}
-    calls = answer({"_tool": "note", **said}, call("double", n="†state.approvals.go"))
+    members = {"_output": opened if path == "†state" else opened["approvals"]} if how.startswith("a latent") else {}
+    calls = answer({"_tool": "note", **members}, call("double", n="†state.approvals.go"))
     first = await run(calls, answer(output="done"), tools=tools)
     assert ([error.code for error in first.errors], first.waiting) == (["scope_denied"], ["†state.approvals.go"])
     second = await agent(answer(output="done"), tools=tools).resume(first.context)
@@ -576,8 +576,8 @@ async def test_a_call_that_cancels_its_own_task_has_failed_and_nothing_else_is_c
 
     calls = (call("go_on", n=1), call("give_up"), call("go_on", n="†calls.0"))
     failed: list[str] = []
-    said = [answer(*calls, output="†calls.2"), answer(output="†results.1")]
-    async with asyncio.timeout(BOUND), agent(*said, tools=tools).stream("go") as stream:
+    answers = [answer(*calls, output="†calls.2"), answer(output="†results.1")]
+    async with asyncio.timeout(BOUND), agent(*answers, tools=tools).stream("go") as stream:
         failed.extend([event.error.message async for event in stream if isinstance(event, events.CallFailed)])
     assert stream.result.output == 1
     assert failed == ["tool 'give_up': it was cancelled from within"]
@@ -588,13 +588,13 @@ async def test_a_call_that_cancels_its_own_task_has_failed_and_nothing_else_is_c
 async def test_what_nothing_waits_for_is_drained_and_its_failure_counts_unless_it_only_reads(effects: str) -> None:
     tools = Tools()
     gate = asyncio.Event()
-    told: list[str] = []
+    texts: list[str] = []
 
     @tools.tool
     async def tell(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
         """Tell."""
         await gate.wait()
-        told.append(text)
+        texts.append(text)
 
     @tools.tool
     async def open_gate() -> int:  # pyright: ignore[reportUnusedFunction]
@@ -606,8 +606,8 @@ async def test_what_nothing_waits_for_is_drained_and_its_failure_counts_unless_i
         """Fail."""
         raise ValueError("lost")
 
-    said = answer(call("tell", text="hi"), call("fail"), call("open_gate"), output="†calls.2")
-    async with asyncio.timeout(BOUND), agent(said, answer(output=2), tools=tools).stream("go") as stream:
+    solution = answer(call("tell", text="hi"), call("fail"), call("open_gate"), output="†calls.2")
+    async with asyncio.timeout(BOUND), agent(solution, answer(output=2), tools=tools).stream("go") as stream:
         failed: list[Any] = []
         async for event in stream:
             if isinstance(event, events.RequestFinished):
@@ -615,7 +615,7 @@ async def test_what_nothing_waits_for_is_drained_and_its_failure_counts_unless_i
             if isinstance(event, events.CallFailed):
                 failed.append(event.call.tool)
     is_read = effects == "none"
-    assert (stream.result.output, told, failed) == (1 if is_read else 2, ["hi"], ["fail"])
+    assert (stream.result.output, texts, failed) == (1 if is_read else 2, ["hi"], ["fail"])
     assert [error.code for error in stream.result.errors] == ([] if is_read else ["activity"])
 
 
@@ -631,8 +631,8 @@ async def test_a_denial_of_what_only_reads_is_told_though_nothing_waits_for_it(e
     async def deny(*_: object) -> str:
         return "not now"
 
-    said = answer(call("look", **each), output=1)
-    result = await run(said, answer(output=2), tools=tools, approve=deny)
+    solution = answer(call("look", **each), output=1)
+    result = await run(solution, answer(output=2), tools=tools, approve=deny)
     assert (look.name, result.output) == ("look", 2)
     assert ["not now" in error.message for error in result.errors] == [True]
 
@@ -647,9 +647,9 @@ async def test_what_only_reads_and_fails_is_told_by_who_reads_it_whichever_comes
         """Look."""
         raise ValueError("blind")
 
-    said = [answer(call("look"), output=["†calls.0"]), answer(output=[2])]
-    one = Agent(models.Scripted(said, chunk=chunk), tools=tools)
-    result = await one.run("go")
+    answers = [answer(call("look"), output=["†calls.0"]), answer(output=[2])]
+    runner = Agent(models.Scripted(answers, chunk=chunk), tools=tools)
+    result = await runner.run("go")
     assert (look.name, result.output) == ("look", [2])
     assert [message["_of"] for message in result.context if message["type"] == "error"] == ["0"]
 
@@ -680,9 +680,9 @@ async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_v
     assert (note.name, double.name) == ("note", "double")
     tools.register("note", {"type": "object"})
     calls = [call("note"), *([call("double", n="†calls.0.n")] if reader == "call" else [])]
-    wanted = {"seven": "†calls.0.n"} if reader == "output" else {"seven": "†calls.1"}
-    one = agent(answer(*calls, output=wanted), tools=tools)
-    running = asyncio.create_task(one.run("go"))
+    output = {"seven": "†calls.0.n"} if reader == "output" else {"seven": "†calls.1"}
+    runner = agent(answer(*calls, output=output), tools=tools)
+    running = asyncio.create_task(runner.run("go"))
     beginning = asyncio.create_task(begun.wait())
     await asyncio.wait({running, beginning}, return_when=asyncio.FIRST_COMPLETED)
     assert beginning.done(), "the run ended without the call"
@@ -691,9 +691,9 @@ async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_v
     may_end.set()
     result = await running
     assert result.output == {"seven": 7 if reader == "output" else 14}
-    assert len(sent(one)) == 1
+    assert len(sent(runner)) == 1
     cut = [message for message in result.context if message["type"] != "output"][:2]
-    plan: dict[str, Any] = {"type": "plan", "plan": calls, "output": wanted, "_of": "0"}
+    plan: dict[str, Any] = {"type": "plan", "plan": calls, "output": output, "_of": "0"}
     again = await Agent(None, tools=tools).resume([cut[0], plan, cut[1]])
     assert again.output == result.output
 
@@ -705,19 +705,19 @@ async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_v
 async def test_a_fire_and_forget_call_is_waited_for_though_who_refers_to_it_is_skipped(
     each: dict[str, Any], when: Any, is_read_first: bool
 ) -> None:
-    tools, told = toolbox(), list[str]()
+    tools, notes = toolbox(), list[str]()
 
     @tools.activity("jot")
     async def jot() -> None:
         for _ in range(100):  # the answer has ended long before
             await asyncio.sleep(0)
-        told.append("noted")
+        notes.append("noted")
 
     assert jot.name == "jot"
     tools.register("jot", {"type": "object"})
 
     def next_request(_: Any) -> dict[str, Any]:
-        return answer(output=len(told))
+        return answer(output=len(notes))
 
     at = 2 if is_read_first else 0
     noted, reading = call("jot", **each), {"_value": f"†calls.{at}", "_when": when}
@@ -749,12 +749,12 @@ async def test_what_is_owed_is_paid_by_the_same_call_whatever_reason_is_given_fo
     tools.register("keep", {"properties": {"value": {}, "_output": {}}})
     tools.activity("keep", lambda value: value)  # pyright: ignore
     owed, other = call("later", n=1, _reasoningForCall="a"), call("later", n=2, _reasoningForCall="a")
-    found = await run(
+    result = await run(
         answer({**owed, "_output": None}, {**other, "_output": None}, call("keep", value="†calls.0")),
         answer({**owed, "_output": 5, "_reasoningForCall": "b"}, {**other, "_output": 6}, output=1),
         tools=tools,
         config=Config(reasoning=True),
     )
-    assert sorted((message["_of"], message["data"]) for message in found.context if "_call" in message) == [
+    assert sorted((message["_of"], message["data"]) for message in result.context if "_call" in message) == [
         *(("0.2", 5), ("1.0", 5), ("1.1", 6)),
     ]

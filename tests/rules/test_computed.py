@@ -60,7 +60,7 @@ def bank(paid: list[Any] | None = None) -> Tools:
         """Return something."""
         return {"rows": [1, 2, 3], "note": "{†calls.0} †calls.0"}
 
-    assert [one.name for one in (payments, pay, name, anything)] == ["payments", "pay", "name", "anything"]
+    assert [tool.name for tool in (payments, pay, name, anything)] == ["payments", "pay", "name", "anything"]
     return tools
 
 
@@ -82,37 +82,37 @@ async def test_what_took_four_requests_is_one_plan() -> None:
         "Ann got {†calls.1}; {len(†calls.2)} more of {sum(p.amount for p in †calls.0):.2f}; braces {stay} as they are."
     )
     runner = agent(answer(*calls, output=output), tools=bank(paid))
-    found = await runner.run("go", str)
-    assert found.output == "Ann got paid 4 to Ann; 1 more of 59.50; braces {stay} as they are."
+    result = await runner.run("go", str)
+    assert result.output == "Ann got paid 4 to Ann; 1 more of 59.50; braces {stay} as they are."
     assert sorted(paid) == [("Ann", 4.0), ("Cy", 7.0)]
-    assert (len(sent(runner)), found.errors) == (1, [])
+    assert (len(sent(runner)), result.errors) == (1, [])
 
 
 @pytest.mark.rule("E1")
 async def test_a_group_alone_keeps_its_type_everywhere() -> None:
     calls = [call("anything"), {"_value": {"n": "{len(†calls.0.rows)}", "l": ["{†calls.0.rows[:2]}"]}}]
     output = {"n": "†calls.1.n", "b": "{†calls.1.n > 2}", "o": "{{'a': †calls.1.n}}", "t": "n={†calls.1.n}"}
-    found = await run(answer(*calls, output=output), tools=bank())
-    assert found.output == {"n": 3, "b": True, "o": {"a": 3}, "t": "n=3"}
+    result = await run(answer(*calls, output=output), tools=bank())
+    assert result.output == {"n": 3, "b": True, "o": {"a": 3}, "t": "n=3"}
 
 
 @pytest.mark.rule("E3")
 async def test_text_in_a_value_is_text_whatever_it_looks_like() -> None:
-    found = await run(answer(call("anything"), output="{†calls.0.note}!"), tools=bank())
-    assert found.output == "{†calls.0} †calls.0!"
+    result = await run(answer(call("anything"), output="{†calls.0.note}!"), tools=bank())
+    assert result.output == "{†calls.0} †calls.0!"
 
 
 @pytest.mark.rule("E1", "T9")
 async def test_beside_literal_parameters_a_value_may_be_computed_too() -> None:
     paid: list[Any] = []
-    made = call("pay", to="Bo", _with={"amount": "{len(†calls.0) * 2}"})
-    await run(answer(call("name"), made, output=1), tools=bank(paid), config=Config(references="aside"))
+    payment = call("pay", to="Bo", _with={"amount": "{len(†calls.0) * 2}"})
+    await run(answer(call("name"), payment, output=1), tools=bank(paid), config=Config(references="aside"))
     assert paid == [("Bo", 6)]
 
 
 @pytest.mark.rule("E1", "O1")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ("Paid †calls.0", "†calls"),
         ("Hello †state.name", "†state"),
@@ -121,13 +121,13 @@ async def test_beside_literal_parameters_a_value_may_be_computed_too() -> None:
         ("{†calls.0 +}", "read|expression"),
     ],
 )
-async def test_what_was_meant_as_a_reference_is_refused_and_told(text: str, said: str) -> None:
+async def test_what_was_meant_as_a_reference_is_refused_and_told(text: str, words: str) -> None:
     paid: list[Any] = []
     context = [{"type": "state", "name": "Ann"}]
-    made = [call("name"), call("pay", to=text, amount=1)]
-    found = await run(answer(*made), answer(output=0), context=context, tools=bank(paid))
-    assert (paid, [error.code for error in found.errors]) == ([], ["unresolved_reference"])
-    assert any(word in found.errors[0].message for word in said.split("|")), found.errors[0].message
+    calls = [call("name"), call("pay", to=text, amount=1)]
+    result = await run(answer(*calls), answer(output=0), context=context, tools=bank(paid))
+    assert (paid, [error.code for error in result.errors]) == ([], ["unresolved_reference"])
+    assert any(word in result.errors[0].message for word in words.split("|")), result.errors[0].message
 
 
 @pytest.mark.rule("E1")
@@ -145,22 +145,22 @@ async def test_other_daggers_and_braces_are_text(text: str) -> None:
 @pytest.mark.rule("C10", "E3")
 async def test_to_an_expression_a_skipped_call_is_null() -> None:
     calls = [call("name", _when=False), call("pay", to="{†calls.0 or 'nobody'}", amount=1)]
-    found = await run(answer(*calls, output="†calls.1"), tools=bank())
-    assert found.output == "paid 1 to nobody"
+    result = await run(answer(*calls, output="†calls.1"), tools=bank())
+    assert result.output == "paid 1 to nobody"
 
 
 @pytest.mark.rule("C10", "C12")
 async def test_a_condition_that_reads_the_item_is_judged_for_each() -> None:
     paid: list[Any] = []
-    made = call("pay", _each="†calls.0", _when="{†each.open}", to="{†each.name.upper()}", amount="†each.amount")
-    found = await run(answer(call("payments"), made, output="†calls.1"), tools=bank(paid))
-    assert found.output == ["paid 40 to ANN", None, "paid 7 to CY"]
+    payment = call("pay", _each="†calls.0", _when="{†each.open}", to="{†each.name.upper()}", amount="†each.amount")
+    result = await run(answer(call("payments"), payment, output="†calls.1"), tools=bank(paid))
+    assert result.output == ["paid 40 to ANN", None, "paid 7 to CY"]
     assert sorted(paid) == [("ANN", 40.0), ("CY", 7.0)]
 
 
 @pytest.mark.rule("O11", "E5", "E6")
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("element", "message"),
     [
         (call("pay", to="†calls.0.name", amount=1), "list"),
         (call("pay", to="†calls.0[0].nam", amount=1), "did you mean 'name'"),
@@ -176,28 +176,28 @@ async def test_a_condition_that_reads_the_item_is_judged_for_each() -> None:
         (call("pay", to="†state.who.first", amount=1), "who"),
     ],
 )
-async def test_what_could_never_work_is_refused_on_arrival(made: Any, said: str) -> None:
-    """While the answer still streams, and before what it would have waited for is done."""
+async def test_what_could_never_work_is_refused_on_arrival(element: Any, message: str) -> None:
+    """It is refused while the answer still streams, before what it would have waited for is done."""
     paid: list[Any] = []
     never = asyncio.Event()
     tools = bank(paid)
 
     async def stream(_request: Any) -> Any:
-        yield '{"calls":[{"_tool":"payments"},{"_tool":"name"},' + json.dumps(made) + ","
+        yield '{"calls":[{"_tool":"payments"},{"_tool":"name"},' + json.dumps(element) + ","
         await asyncio.wait_for(never.wait(), BOUND)
         yield '{"_tool":"name"}],"output":null}'
 
     schema = {"type": "object", "properties": {"who": {"type": "string"}}}
     context = [{"type": "state", "state": {"who": "Ann"}, "schema": schema}]
     running = Agent(models.Scripted([stream, answer(output=0)]), tools=tools)
-    async with running.stream(context) as of:
-        async for event in of:
+    async with running.stream(context) as run_stream:
+        async for event in run_stream:
             if isinstance(event, events.CallFailed):
                 never.set()
     assert paid == []
-    (error,) = of.result.errors
+    (error,) = run_stream.result.errors
     assert isinstance(error, errors.CallError)
-    assert said in str(error), str(error)
+    assert message in str(error), str(error)
 
 
 @pytest.mark.rule("E2")
@@ -215,8 +215,8 @@ async def test_a_declared_optional_key_that_is_missing_is_null_and_any_other_is_
         return [{"subject": "a"}]
 
     assert [mails.name, raw.name] == ["mails", "raw"]
-    found = await run(answer(call("mails"), output="{[m.subject for m in †calls.0 if m.cc]}"), tools=tools)
-    assert found.output == ["b"]
+    result = await run(answer(call("mails"), output="{[m.subject for m in †calls.0 if m.cc]}"), tools=tools)
+    assert result.output == ["b"]
     wrong = await run(answer(call("raw"), output="{[m.cc for m in †calls.0]}"), answer(output=0), tools=tools)
     assert "cc" in wrong.errors[0].message
 
@@ -236,9 +236,9 @@ async def test_an_error_tells_nothing_that_others_have_written(text: str) -> Non
         return [{"word": secret, secret: 1}, secret]
 
     assert read.name == "read"
-    found = await run(answer(call("read"), output=text), answer(output=0), tools=tools)
-    assert len(found.errors) == 1
-    assert secret not in str(found.errors[0])
+    result = await run(answer(call("read"), output=text), answer(output=0), tools=tools)
+    assert len(result.errors) == 1
+    assert secret not in str(result.errors[0])
 
 
 @pytest.mark.rule("E4")
@@ -261,16 +261,16 @@ async def test_all_of_a_run_together_is_bounded_and_long_evaluations_leave_the_e
 
     async with asyncio.TaskGroup() as group:
         beating = group.create_task(beat())
-        made = [call("numbers", n=100_000), {"_value": "{sum(x for x in †calls.0 if x % 7 == 3)}"}]
-        found = await run(answer(*made, output="†calls.1"), tools=tools)
+        calls = [call("numbers", n=100_000), {"_value": "{sum(x for x in †calls.0 if x % 7 == 3)}"}]
+        result = await run(answer(*calls, output="†calls.1"), tools=tools)
         beating.cancel()
-    assert found.output == sum(x for x in range(100_000) if x % 7 == 3)
+    assert result.output == sum(x for x in range(100_000) if x % 7 == 3)
     assert beats > 20
     grid = "{[1 for a in †calls.0 for b in †calls.0 if False]}"
     greedy = [call("numbers", n=3_000), *({"_value": grid} for _ in range(2))]
-    found = await run(answer(*greedy), answer(output=0), tools=tools)
-    assert [error.code for error in found.errors] == ["invalid_parameters"] * 2
-    assert "steps" in found.errors[0].message
+    result = await run(answer(*greedy), answer(output=0), tools=tools)
+    assert [error.code for error in result.errors] == ["invalid_parameters"] * 2
+    assert "steps" in result.errors[0].message
 
 
 @pytest.mark.rule("E4", "C12")
@@ -295,22 +295,23 @@ async def test_a_long_list_that_a_plain_reference_reads_leaves_the_event_loop_to
     for length, times in ((100, 0), (12_000, 2)):  # the items, and the output that holds them all
         # The condition leaves all items but three out, so that only working them out is long.
         beside, many = 0, {"_each": "†calls.0", "_when": "{†each < 3}", "_value": "{†each + 1}"}
-        found = await run(answer(call("numbers", n=length), many, output="†calls.1"), tools=tools)
-        assert (found.output[:4], beside) == ([1, 2, 3, None], times)
+        result = await run(answer(call("numbers", n=length), many, output="†calls.1"), tools=tools)
+        assert (result.output[:4], beside) == ([1, 2, 3, None], times)
 
 
 @pytest.mark.rule("E3", "I2")
 async def test_in_an_instance_an_expression_reads_the_instance() -> None:
     context = [
         {"type": "state", "rate": 2},
-        *({"type": "state", "_instance": one, "n": n} for one, n in (("a", 3), ("b", 4))),
+        *({"type": "state", "_instance": instance, "n": n} for instance, n in (("a", 3), ("b", 4))),
     ]
     tools = bank()
     calls = [
-        call("pay", to="x", amount="{†state.n * †state.rate}", _instance=one, _outputPath="†state.paid") for one in "ab"
+        call("pay", to="x", amount="{†state.n * †state.rate}", _instance=instance, _outputPath="†state.paid")
+        for instance in "ab"
     ]
-    found = await run(answer(*calls, output="done"), context=context, tools=tools)
-    assert [found.context.of(one).state["paid"] for one in "ab"] == ["paid 6 to x", "paid 8 to x"]
+    result = await run(answer(*calls, output="done"), context=context, tools=tools)
+    assert [result.context.of(instance).state["paid"] for instance in "ab"] == ["paid 6 to x", "paid 8 to x"]
 
 
 @pytest.mark.rule("L8", "E3")
@@ -331,9 +332,9 @@ async def test_a_cut_run_computes_the_rest_when_it_is_resumed() -> None:
 async def test_a_corrected_answer_takes_over_a_computed_call_though_its_index_has_changed() -> None:
     paid: list[Any] = []
     tools = bank(paid)
-    made = call("pay", to="{†calls.0[0].name}", amount=1, _when="{len(†calls.0) == 3}")
-    first = {"calls": [call("payments"), made], "output": "†calls.1", "meta": 7, "x": 1}
-    moved = json.loads(json.dumps(made).replace("calls.0", "calls.1"))
+    payment = call("pay", to="{†calls.0[0].name}", amount=1, _when="{len(†calls.0) == 3}")
+    first = {"calls": [call("payments"), payment], "output": "†calls.1", "meta": 7, "x": 1}
+    moved = json.loads(json.dumps(payment).replace("calls.0", "calls.1"))
     second = answer(call("name"), call("payments"), moved, output="†calls.2")
     runner = agent(json.dumps(first)[:-1] + ',"output":1}', second, tools=tools, config=Config(retries=1))
     assert (await runner.run("go")).output == "paid 1 to Ann"
@@ -364,8 +365,8 @@ async def test_what_is_computed_from_much_comes_to_the_same(size: int) -> None:
         call("echo", value=1, _when="{len(†state.l) < 5}"),
     ]
     output = {"of": [f"†calls.{number}" for number in range(5)], "size": "{len(†state.l)}"}
-    found = await run(answer(*calls, output=output), context=context, tools=tools)
-    assert found.output == {"of": [size, 3, [1, 2], 4, 6], "size": size}
+    result = await run(answer(*calls, output=output), context=context, tools=tools)
+    assert result.output == {"of": [size, 3, [1, 2], 4, 6], "size": size}
     wrong = [
         call("echo", value="†state.l"),
         call("echo", value="{†calls.0.x}"),

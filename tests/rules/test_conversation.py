@@ -33,12 +33,12 @@ def toolbox() -> Tools:
     return tools
 
 
-async def said(talk: Any, words: str) -> str:
+async def reply(talk: Any, words: str) -> str:
     return "".join([piece async for piece in talk.say(words)])
 
 
-def shown(of: Agent, request: int) -> list[tuple[str, str]]:
-    return [(one["role"], one["content"].split("\n")[0][:20]) for one in sent(of)[request].messages]
+def outline(runner: Agent, request: int) -> list[tuple[str, str]]:
+    return [(message["role"], message["content"].split("\n")[0][:20]) for message in sent(runner)[request].messages]
 
 
 @pytest.mark.rule("M4", "M7")
@@ -52,8 +52,8 @@ async def test_turns_follow_each_other_and_the_newest_words_come_last() -> None:
         tools=toolbox(),
     )
     talk = runner.conversation([{"type": "system", "message": "Be kind."}, {"type": "state", "a": 1}])
-    assert [await said(talk, words) for words in ("first", "second", "third")] == ["One", "Two", "Three"]
-    assert shown(runner, 2)[-6:] == [
+    assert [await reply(talk, words) for words in ("first", "second", "third")] == ["One", "Two", "Three"]
+    assert outline(runner, 2)[-6:] == [
         ("system", "Be kind."),
         ("user", "first"),
         ("user", '¶result 0 of {"_tool'),
@@ -61,7 +61,7 @@ async def test_turns_follow_each_other_and_the_newest_words_come_last() -> None:
         ("user", "¶state"),
         ("user", "second"),
     ]
-    last = shown(runner, 4)
+    last = outline(runner, 4)
     assert last[-3:] == [("user", "¶state"), ("user", "third"), ("user", '¶result 1 of {"_tool')]
     assert last[-6:-3] == [("assistant", "One"), ("user", "second"), ("assistant", "Two")]
 
@@ -70,13 +70,13 @@ async def test_turns_follow_each_other_and_the_newest_words_come_last() -> None:
 async def test_results_of_earlier_turns_are_folded_short() -> None:
     runner = agent(answer(call("look", n=1)), answer(output="One"), answer(output="Two"), tools=toolbox())
     talk = runner.conversation()
-    await said(talk, "first")
-    await said(talk, "second")
+    await reply(talk, "first")
+    await reply(talk, "second")
     sizes = [
-        len(one["content"])
+        len(message["content"])
         for request in (1, 2)
-        for one in sent(runner)[request].messages
-        if one["content"].startswith("¶result 0")
+        for message in sent(runner)[request].messages
+        if message["content"].startswith("¶result 0")
     ]
     assert sizes[0] > 5000 > 1500 > sizes[1]
 
@@ -85,8 +85,8 @@ async def test_results_of_earlier_turns_are_folded_short() -> None:
 async def test_the_requests_of_one_turn_share_all_but_what_it_brings() -> None:
     runner = agent(answer(output="One"), answer(call("look", n=1)), answer(output="Two"), tools=toolbox())
     talk = runner.conversation([{"type": "state", "a": 1}])
-    await said(talk, "first")
-    await said(talk, "second")
+    await reply(talk, "first")
+    await reply(talk, "second")
     before, after = sent(runner)[1].messages, sent(runner)[2].messages
     assert after[: len(before)] == before
 
@@ -95,11 +95,11 @@ async def test_the_requests_of_one_turn_share_all_but_what_it_brings() -> None:
 async def test_a_conversation_goes_on_from_its_context_as_json() -> None:
     runner = agent(answer(output="One"))
     talk = runner.conversation()
-    await said(talk, "first")
+    await reply(talk, "first")
     again = agent(answer(output="Two"))
     other = again.conversation(json.loads(json.dumps(talk.context.messages)))
-    assert await said(other, "second") == "Two"
-    assert shown(again, 0)[-3:] == [("user", "first"), ("assistant", "One"), ("user", "second")]
+    assert await reply(other, "second") == "Two"
+    assert outline(again, 0)[-3:] == [("user", "first"), ("assistant", "One"), ("user", "second")]
 
 
 @pytest.mark.rule("M4", "L8")
@@ -112,8 +112,8 @@ async def test_a_turn_that_fails_or_is_left_stays_in_the_context() -> None:
                 break
     assert [message["type"] for message in talk.context] == ["user", "data", "plan"]
     talk.give_up()
-    assert await said(talk, "second") == "Two"
-    assert [content for _, content in shown(runner, 2)[-3:]] == ["first", '¶result 0 of {"_tool', "second"]
+    assert await reply(talk, "second") == "Two"
+    assert [content for _, content in outline(runner, 2)[-3:]] == ["first", '¶result 0 of {"_tool', "second"]
 
 
 @pytest.mark.rule("M9")
@@ -124,7 +124,7 @@ async def test_old_turns_are_cut_whole_and_numbers_are_never_given_again() -> No
     runner = agent(*answers, tools=toolbox())
     talk = runner.conversation([{"type": "text", "text": "Opening"}, {"type": "state", "a": 1}], most=12_000)
     for number in range(4):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
     messages = talk.context.messages
     texts = json.dumps(messages)
     assert "Opening" in texts
@@ -169,17 +169,17 @@ def turn(number: int) -> list[Any]:
 async def test_the_oldest_turns_become_a_summary_that_one_latent_call_writes() -> None:
     runner, talk = summing(*turn(0), *turn(1), answer(output="They asked twice."), *turn(2))
     for number in range(3):
-        assert await said(talk, f"question {number}") == f"Answer {number}"
-    asked = sent(runner)[4]
-    told = asked.messages[-1]["content"] + asked.messages[-2]["content"]
-    assert [one in told for one in ("question 0", "seen 0", "Answer 0")] == [True, True, True]
-    assert "x" * 1_001 not in told, "results are told as short as older turns show them"
+        assert await reply(talk, f"question {number}") == f"Answer {number}"
+    request = sent(runner)[4]
+    prompt = request.messages[-1]["content"] + request.messages[-2]["content"]
+    assert [words in prompt for words in ("question 0", "seen 0", "Answer 0")] == [True, True, True]
+    assert "x" * 1_001 not in prompt, "results are told as short as older turns show them"
     after = sent(runner)[5]
-    shown_now = "\n".join(one["content"] for one in after.messages)
+    shown_now = "\n".join(message["content"] for message in after.messages)
     assert "They asked twice." in shown_now
     assert "question 0" not in shown_now
     assert after.messages[-1]["content"] == "question 2"
-    earlier = next(at for at, one in enumerate(after.messages) if one["content"].startswith("¶earlier"))
+    earlier = next(at for at, message in enumerate(after.messages) if message["content"].startswith("¶earlier"))
     assert earlier < len(after.messages) - 1
     assert "was said in earlier turns" in after.messages[earlier]["content"]
     assert sent(runner)[2].schema_text == after.schema_text, "it changes nothing of what is asked for"
@@ -192,16 +192,16 @@ async def test_a_summary_takes_in_the_older_one_and_no_result_is_torn_from_its_c
         answers += [*([answer(output=f"Summary before {number}")] if number >= 2 else []), *turn(number)]
     runner, talk = summing(*answers)
     for number in range(6):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
         messages = talk.context.messages
-        assert len([one for one in messages if one.get("kind") == "earlier"]) == (number >= 2)
+        assert len([message for message in messages if message.get("kind") == "earlier"]) == (number >= 2)
         texts = json.dumps(messages)
         for older in range(number + 1):
             there = {f"{words} {older}" in texts for words in ("question", "seen", "Answer")}
             assert len(there) == 1, "a turn goes whole"
-        numbers = [one["_number"] for one in messages if "_number" in one]
+        numbers = [message["_number"] for message in messages if "_number" in message]
         assert numbers == sorted(set(numbers))
-    summaries = [one.messages for one in sent(runner) if "summarize" in one.messages[0]["content"]]
+    summaries = [request.messages for request in sent(runner) if "summarize" in request.messages[0]["content"]]
     assert len(summaries) == 4
     assert "Summary before 2" in json.dumps(summaries[1])
     again = agent(answer(output="Still here"))
@@ -213,11 +213,11 @@ async def test_a_summary_takes_in_the_older_one_and_no_result_is_torn_from_its_c
 async def test_it_spends_from_the_turn_that_comes_next_and_is_told() -> None:
     runner, talk = summing(*turn(0), *turn(1), answer(output="Short."), answer(output="Answer 2"))
     for number in range(2):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
     async with talk.stream("question 2") as stream:
-        found = [event async for event in stream]
+        received = [event async for event in stream]
     assert stream.result.usage.requests == 2
-    assert [event.depth for event in found if type(event).__name__ == "RequestStarted"] == [1, 0]
+    assert [event.depth for event in received if type(event).__name__ == "RequestStarted"] == [1, 0]
     assert len(sent(runner)) == 6
 
 
@@ -228,20 +228,20 @@ async def test_where_there_is_no_summary_nothing_is_cut() -> None:
 
     _, talk = summing(*turn(0), *turn(1), down, answer(output="Short."), answer(output="Answer 2"))
     for number in range(2):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
     before = talk.context.messages
     with pytest.raises(errors.DelegateError, match="model_server"):
-        await said(talk, "question 2")
+        await reply(talk, "question 2")
     assert talk.context.messages == before
-    assert await said(talk, "question 2") == "Answer 2"
+    assert await reply(talk, "question 2") == "Answer 2"
 
 
 @pytest.mark.rule("M4")
 async def test_what_a_summary_may_take_is_bounded() -> None:
     _, talk = summing(*turn(0), *turn(1), answer(output="y" * 50_000), *turn(2))
     for number in range(3):
-        await said(talk, f"question {number}")
-    [earlier] = [one["data"] for one in talk.context.messages if one.get("kind") == "earlier"]
+        await reply(talk, f"question {number}")
+    [earlier] = [message["data"] for message in talk.context.messages if message.get("kind") == "earlier"]
     assert earlier == "y" * 2_000
 
 
@@ -249,7 +249,7 @@ async def test_what_a_summary_may_take_is_bounded() -> None:
 async def test_no_scope_but_its_own_lets_it_through() -> None:
     _, talk = summing(*turn(0), *turn(1), answer(output="Secret."), *turn(2))
     for number in range(3):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
     assert talk.context.get("†earlier") == "Secret."
     tools = Tools()
 
@@ -261,7 +261,7 @@ async def test_no_scope_but_its_own_lets_it_through() -> None:
     tools.activity("peek", peek)
     for name, is_seen in (("all", False), ("own", True)):
         other = agent(answer(call(name), output="†calls.0"), tools=tools).conversation(talk.context)
-        assert ("Secret" in await said(other, "go")) is is_seen
+        assert ("Secret" in await reply(other, "go")) is is_seen
 
 
 @pytest.mark.rule("S10")
@@ -269,7 +269,7 @@ async def test_in_a_sealed_run_the_model_that_plans_does_not_see_it() -> None:
     config = Config(sealed=True)
     runner, talk = summing(*turn(0), *turn(1), answer(output="Hidden words."), answer(output="Done"), config=config)
     for number in range(3):
-        await said(talk, f"question {number}")
+        await reply(talk, f"question {number}")
     assert "Hidden words" not in str(sent(runner)[-1].messages)
     assert "seen 0" in str(sent(runner)[4].messages), "who sums up sees data, and has no tools"
 
@@ -277,10 +277,10 @@ async def test_in_a_sealed_run_the_model_that_plans_does_not_see_it() -> None:
 def test_what_can_not_be_is_refused_at_once() -> None:
     with pytest.raises(errors.SchemaError, match="most="):
         agent().conversation(summary=True)
-    taken = [{"type": "data", "kind": "earlier", "data": "mine"}]
+    context = [{"type": "data", "kind": "earlier", "data": "mine"}]
     with pytest.raises(errors.MessageError, match="another name"):
-        agent().conversation(taken, most=10, summary=True)
-    agent().conversation(taken, most=10)
+        agent().conversation(context, most=10, summary=True)
+    agent().conversation(context, most=10)
 
 
 # Turns that others make of it
@@ -290,17 +290,17 @@ def test_what_can_not_be_is_refused_at_once() -> None:
 @pytest.mark.parametrize("form", ["type", "raw", "text"])
 async def test_a_history_that_was_held_elsewhere_is_cut_as_one_of_ours(form: str) -> None:
     def message(role: str, words: str) -> dict[str, Any]:
-        own: dict[str, dict[str, Any]] = {
+        forms: dict[str, dict[str, Any]] = {
             "type": {"type": role, "message": words},
             "raw": {"role": role, "content": words},
             "text": {"type": "text", "role": role, "text": words},
         }
-        return own[form]
+        return forms[form]
 
     runner = agent(answer(output="end"), answer(output="end"))
     pairs = [message(role, f"{role} {number}") for number in range(300) for role in ("user", "assistant")]
     talk = runner.conversation([{"type": "system", "message": "Be kind."}, *pairs], most=4_000)
-    await said(talk, "hi")
+    await reply(talk, "hi")
     texts = json.dumps(sent(runner)[0].messages)
     assert 3_000 < len(texts) < 12_000
     assert ("Be kind." in texts, 'user 0"' in texts, "user 299" in texts, "assistant 299" in texts) == (
@@ -322,7 +322,9 @@ async def test_what_an_assistant_is_given_to_say_ends_no_turn_whose_plan_stands(
                 break
     held = [*talk.context.messages, {"type": "assistant", "message": "One moment."}, {"type": "user", "message": "?"}]
     cut = await assembled(runner).cut(Context([*held, {"type": "assistant", "message": "Still."}]), 1)
-    assert [one["type"] for one in cut][:3] == [one["type"] for one in held][:3], "its calls are not made again"
+    assert [message["type"] for message in cut][:3] == [message["type"] for message in held][:3], (
+        "its calls are not made again"
+    )
 
 
 @pytest.mark.rule("M4")
@@ -331,10 +333,10 @@ async def test_turns_that_were_made_before_either_is_entered_follow_each_other()
     first, second = talk.stream("first"), talk.stream("second")
     with pytest.raises(errors.ActumError, match="has not begun"):
         _ = first.result
-    for one in (first, second):
-        async with one:
-            assert [event async for event in one]
-    words = [one.get("message") or one.get("output") for one in talk.context]
+    for turn in (first, second):
+        async with turn:
+            assert [event async for event in turn]
+    words = [message.get("message") or message.get("output") for message in talk.context]
     assert words == ["first", "One", "second", "Two"]
     with pytest.raises(errors.ActumError, match="entered before"):
         async with first:

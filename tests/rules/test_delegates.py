@@ -42,9 +42,9 @@ def echo(reference: str = "†input") -> Json:
     return idea(planned(output=reference))
 
 
-async def below(of: Agent, context: Any, depth: int = 1) -> list[events.RequestStarted]:
+async def below(runner: Agent, context: Any, depth: int = 1) -> list[events.RequestStarted]:
     """The requests that were made at a depth; the run's own failure doesn't matter."""
-    async with of.stream(context) as run:
+    async with runner.stream(context) as run:
         return [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == depth]
 
 
@@ -129,14 +129,14 @@ async def test_another_version_than_the_one_that_was_asked_for_is_not_there(tmp_
 async def test_an_idea_reference_is_looked_up_in_the_store_before_the_roots(tmp_path: Path) -> None:
     (tmp_path / "ana.json").write_text(json.dumps(echo("file")))
     store = SqliteStore(tmp_path / "ideas.db")
-    for one in ("first", "second"):
-        text = read_idea(json.dumps(echo(one)), "idea")
+    for version in ("first", "second"):
+        text = read_idea(json.dumps(echo(version)), "idea")
         await Library(store=store).save(text, parse_address("idea:ana"))
-    said: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for reference in ("idea:ana", "idea:ana?1.0.0", "idea:~main/ana?1.0.1"):
         context = [tool_message(go={"_delegate": reference}), planned(call("go"), output="†calls.0")]
-        said[reference] = (await Agent(None, tools=Tools(), roots=[tmp_path], store=store).run(context)).output
-    assert said == {"idea:ana": "second", "idea:ana?1.0.0": "first", "idea:~main/ana?1.0.1": "second"}
+        outputs[reference] = (await Agent(None, tools=Tools(), roots=[tmp_path], store=store).run(context)).output
+    assert outputs == {"idea:ana": "second", "idea:ana?1.0.0": "first", "idea:~main/ana?1.0.1": "second"}
     await store.aclose()
 
 
@@ -149,26 +149,26 @@ async def test_a_name_is_an_idea_a_dict_or_a_path(tmp_path: Path) -> None:
         "text": str(tmp_path / "file.json"),
         "idea": Idea.load(tmp_path / "file.json"),
     }
-    for name, said in {"dict": "dict", "path": "file", "text": "file", "idea": "file"}.items():
+    for name, output in {"dict": "dict", "path": "file", "text": "file", "idea": "file"}.items():
         context = [tool_message(go={"_delegate": name}), planned(call("go"), output="†calls.0")]
-        assert (await Agent(None, tools=Tools(), delegates=named).run(context)).output == said
+        assert (await Agent(None, tools=Tools(), delegates=named).run(context)).output == output
 
 
 @pytest.mark.rule("D2")
 async def test_the_resolver_can_be_replaced() -> None:
     from actum.execution.delegation.caller import SavedRequest
 
-    asked: list[tuple[str, str]] = []
+    references: list[tuple[str, str]] = []
 
     async def resolve(reference: str, tool: Any) -> SavedRequest:
         from actum import Context
 
-        asked.append((reference, tool.name))
+        references.append((reference, tool.name))
         return SavedRequest(context=Context([planned(output="mine")]))
 
     context = [tool_message(go={"_delegate": "mine:x"}), planned(call("go"), output="†calls.0")]
     assert (await Agent(None, tools=Tools(), resolver=resolve).run(context)).output == "mine"
-    assert asked == [("mine:x", "go")]
+    assert references == [("mine:x", "go")]
 
 
 @pytest.mark.rule("D3")
@@ -194,11 +194,11 @@ async def test_a_delegate_that_the_model_writes_is_refused_and_nothing_runs(writ
 async def test_a_model_chooses_among_the_delegates_that_the_tool_offers() -> None:
     delegates = {name: echo(name) for name in ("a", "b", "c")}
     context = [tool_message(it={"properties": {"_delegate": {"enum": ["a", "b"]}}})]
-    of = agent(answer(call("it", _delegate="b"), output="†calls.0"), delegates=delegates)
-    assert (await of.run(context)).output == "b"
-    own = call_schemas(of.compose(context))["it"]
-    assert own["properties"]["_delegate"] == {"enum": ["a", "b"]}
-    assert own["required"] == ["_tool", "_delegate"]
+    runner = agent(answer(call("it", _delegate="b"), output="†calls.0"), delegates=delegates)
+    assert (await runner.run(context)).output == "b"
+    schema = call_schemas(runner.compose(context))["it"]
+    assert schema["properties"]["_delegate"] == {"enum": ["a", "b"]}
+    assert schema["required"] == ["_tool", "_delegate"]
     for choice in ({"_delegate": "c"}, {}):
         refused = await agent(answer(call("it", **choice)), answer(output=1), delegates=delegates).run(context)
         assert [error.code for error in refused.errors] == ["invalid_parameters"]
@@ -216,10 +216,10 @@ async def test_a_delegate_sees_its_own_messages_what_is_scoped_and_the_call_in_t
         {"type": "input", "input": {"question": "private"}},
         tool,
     ]
-    of = agent(
+    runner = agent(
         answer(call("translate", to="en"), output="ok"), answer(output="Hello"), delegates={"translator": delegate}
     )
-    (request,) = await below(of, context)
+    (request,) = await below(runner, context)
     assert request.context == [
         system("You translate."),
         {"type": "text", "text": "Briefly."},
@@ -253,8 +253,8 @@ async def test_a_delegate_is_offered_its_own_tools_and_no_registered_one_unless_
     offers: dict[str, list[str]] = {}
     for name in delegates:
         context = [tool_message(ask={"_delegate": name})]
-        of = agent(answer(call("ask"), output="ok"), answer(output="done"), tools=tools, delegates=delegates)
-        (request,) = await below(of, context)
+        runner = agent(answer(call("ask"), output="ok"), answer(output="done"), tools=tools, delegates=delegates)
+        (request,) = await below(runner, context)
         offers[name] = sorted(call_schemas(request.schema) if "items" in request.schema["properties"]["calls"] else [])
     assert offers == {"bare": [], "own": ["look"], "named": ["search"]}
     hijacked = agent(
@@ -271,7 +271,7 @@ async def test_a_delegate_is_offered_its_own_tools_and_no_registered_one_unless_
 
 @pytest.mark.rule("D5")
 @pytest.mark.parametrize(
-    ("own", "parameters", "expected"),
+    ("messages", "parameters", "expected"),
     [
         ([], {}, []),
         ([], {"a": 1}, [{"type": "input", "input": {"a": 1}}]),
@@ -294,11 +294,13 @@ async def test_a_delegate_is_offered_its_own_tools_and_no_registered_one_unless_
     ],
 )
 async def test_the_input_message_holds_the_parameters_over_the_defaults(
-    own: list[Json], parameters: Json, expected: list[Json]
+    messages: list[Json], parameters: Json, expected: list[Json]
 ) -> None:
     context = [tool_message(ask={"_delegate": "one", "properties": {"a": {}, "b": {}, "c": {}}})]
-    of = agent(answer(call("ask", **parameters), output="ok"), answer(output="x"), delegates={"one": idea(*own)})
-    (request,) = await below(of, context)
+    runner = agent(
+        answer(call("ask", **parameters), output="ok"), answer(output="x"), delegates={"one": idea(*messages)}
+    )
+    (request,) = await below(runner, context)
     assert request.context == expected
 
 
@@ -318,14 +320,14 @@ async def test_the_input_message_holds_the_parameters_over_the_defaults(
 async def test_what_a_scope_brings_beats_a_delegates_own_default(
     kind: str, defaults: Json, caller: Any, scope: str, parameters: Json, value: Any
 ) -> None:
-    own = {"type": kind, kind: defaults, "description": "own"}
+    default = {"type": kind, kind: defaults, "description": "own"}
     context = [{"type": kind, kind: caller}, tool_message(ask={"_delegate": "one", "_scopes": [f"{kind}{scope}"]})]
-    of = agent(answer(call("ask", **parameters), output="ok"), answer(output="x"), delegates={"one": idea(own)})
-    (request,) = await below(of, context)
-    seen = Context(request.context).data
+    runner = agent(answer(call("ask", **parameters), output="ok"), answer(output="x"), delegates={"one": idea(default)})
+    (request,) = await below(runner, context)
+    data = Context(request.context).data
     if kind == "state":
         value = value if "a" not in parameters else {"a": 2} if value == {"a": 3} else {"tone": "cold", "n": 1}
-    assert seen[kind] == value
+    assert data[kind] == value
     assert sum("cold" in json.dumps(message) for message in request.context) <= 1
 
 
@@ -333,12 +335,12 @@ async def test_what_a_scope_brings_beats_a_delegates_own_default(
 async def test_parameters_that_do_not_fit_the_delegate_are_for_its_model_to_bridge() -> None:
     strict = {"type": "object", "properties": {"recipientId": TEXT}, "required": ["recipientId"]}
     context = [tool_message(send={"_delegate": "speaker", "properties": {"userId": TEXT}})]
-    of = agent(
+    runner = agent(
         answer(call("send", userId="u1"), output="†calls.0"),
         answer(output="sent"),
         delegates={"speaker": idea({"type": "input", "schema": strict})},
     )
-    result = await of.run(context)
+    result = await runner.run(context)
     assert result.output == "sent"
     assert not result.errors
 
@@ -348,10 +350,10 @@ async def test_a_delegates_answer_is_the_result_and_is_judged_by_the_tool() -> N
     looked = tool_message(look={"properties": {"_output": TEXT, "_outputPath": {"const": "†state.seen"}}})
     context = [tool_message(ask={"_delegate": "d", "properties": {"_output": {"type": "integer"}}})]
     loop: list[ScriptedAnswer] = [answer(call("look", _output="7")), answer(output=7)]
-    of = agent(answer(call("ask"), output="†calls.0"), *loop, delegates={"d": idea(looked)})
-    assert (await of.run(context)).output == 7
-    of = agent(answer(call("ask")), answer(output="seven"), answer(output="sorry"), delegates={"d": idea()})
-    result = await of.run(context)
+    runner = agent(answer(call("ask"), output="†calls.0"), *loop, delegates={"d": idea(looked)})
+    assert (await runner.run(context)).output == 7
+    runner = agent(answer(call("ask")), answer(output="seven"), answer(output="sorry"), delegates={"d": idea()})
+    result = await runner.run(context)
     assert result.output == "sorry"
     assert [error.code for error in result.errors] == ["invalid_result"]
 
@@ -363,8 +365,8 @@ CONTRACT: Json = {
 }
 
 
-def contracted(own: Json, **parts: Any) -> tuple[list[Json], dict[str, Json]]:
-    context = [tool_message(translate={"_delegate": "t", "_resolution": "upfront", **own})]
+def contracted(schema: Json, **parts: Any) -> tuple[list[Json], dict[str, Json]]:
+    context = [tool_message(translate={"_delegate": "t", "_resolution": "upfront", **schema})]
     return context, {"t": idea({"type": "input", "input": {"limit": 9}, "schema": CONTRACT}, schema=TEXT) | parts}
 
 
@@ -373,20 +375,20 @@ def contracted(own: Json, **parts: Any) -> tuple[list[Json], dict[str, Json]]:
 def test_upfront_is_said_under_properties_too(upfront: Any) -> None:
     context, delegates = contracted({})
     context[0]["tool"]["translate"] = {"_delegate": "t", "properties": {"_resolution": upfront, "_effects": "none"}}
-    own = call_schemas(agent(delegates=delegates).compose(context))["translate"]
-    assert own["properties"]["tone"] == TEXT
+    schema = call_schemas(agent(delegates=delegates).compose(context))["translate"]
+    assert schema["properties"]["tone"] == TEXT
 
 
 @pytest.mark.rule("D8", "T6")
 async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
     context, delegates = contracted({"properties": {"to": TEXT, "text": TEXT}, "required": ["text"]})
-    of = agent(delegates=delegates)
-    own = call_schemas(of.compose(context))["translate"]
-    assert "_output" not in own["properties"], "it would be ignored"
-    assert own["description"].endswith("Returns text.")
-    assert set(own["properties"]) >= {"to", "text", "tone", "limit"}
-    assert set(own["required"]) == {"_tool", "text", "to", "tone"}, "a parameter with a default isn't asked for"
-    of = agent(
+    runner = agent(delegates=delegates)
+    schema = call_schemas(runner.compose(context))["translate"]
+    assert "_output" not in schema["properties"], "it would be ignored"
+    assert schema["description"].endswith("Returns text.")
+    assert set(schema["properties"]) >= {"to", "text", "tone", "limit"}
+    assert set(schema["required"]) == {"_tool", "text", "to", "tone"}, "a parameter with a default isn't asked for"
+    runner = agent(
         answer(call("translate", text="x", to="fr", tone="dry")),
         answer(call("translate", text="x", to="en")),
         answer(call("translate", text="x", to="en", tone="dry")),
@@ -395,7 +397,7 @@ async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
         answer(output={"_": "done"}),
         delegates=delegates,
     )
-    async with of.stream(context) as run:
+    async with runner.stream(context) as run:
         depths = [event.depth async for event in run if isinstance(event, events.RequestStarted)]
     assert run.result.output == {"_": "done"}
     assert depths == [0, 0, 0, 1, 1, 0], "two calls never reached the delegate"
@@ -403,7 +405,7 @@ async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
 
 @pytest.mark.rule("D8")
 @pytest.mark.parametrize(
-    ("own", "place"),
+    ("schema", "place"),
     [
         ({"properties": {"to": {"type": "integer"}}}, "properties.to"),
         ({"properties": {"to": {"const": "fr"}}}, "properties.to"),
@@ -411,17 +413,17 @@ async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
     ],
 )
 @pytest.mark.parametrize("how", ["tool", "request"])
-async def test_a_contradiction_is_an_error_at_composition(own: Json, place: str, how: str) -> None:
-    context, delegates = contracted(own)
+async def test_a_contradiction_is_an_error_at_composition(schema: Json, place: str, how: str) -> None:
+    context, delegates = contracted(schema)
     config = Config(upfront=how == "request")
     if how == "request":
         del context[0]["tool"]["translate"]["_resolution"]
-    of = agent(answer(output=1), delegates=delegates, config=config)
+    runner = agent(answer(output=1), delegates=delegates, config=config)
     with pytest.raises(errors.SchemaError, match=rf"tool 'translate', at {place}: it and its delegate 't' contradict"):
-        await of.run(context)
-    assert not sent(of)
+        await runner.run(context)
+    assert not sent(runner)
     with pytest.raises(errors.SchemaError):
-        of.compose(context)
+        runner.compose(context)
 
 
 @pytest.mark.rule("D8")
@@ -440,8 +442,8 @@ def test_a_closed_delegate_refuses_what_it_does_not_take() -> None:
 def test_a_tool_may_ask_for_the_other_resolution_than_its_request() -> None:
     context, delegates = contracted({"properties": {}})
     context[0]["tool"]["translate"]["_resolution"] = "execution"
-    of = agent(delegates=delegates, config=Config(upfront=True))
-    assert "to" not in call_schemas(of.compose(context))["translate"]["properties"]
+    runner = agent(delegates=delegates, config=Config(upfront=True))
+    assert "to" not in call_schemas(runner.compose(context))["translate"]["properties"]
 
 
 @pytest.mark.rule("D8")
@@ -465,8 +467,8 @@ async def test_definitions_of_both_sides_stay_apart() -> None:
         )
     ]
     delegates = {"d": idea({"type": "input", "schema": takes}, planned(output="†input"))}
-    of = agent(answer(call("it", a="x", b=1), output="†calls.0"), delegates=delegates)
-    assert (await of.run(context)).output == {"a": "x", "b": 1}
+    runner = agent(answer(call("it", a="x", b=1), output="†calls.0"), delegates=delegates)
+    assert (await runner.run(context)).output == {"a": "x", "b": 1}
     wrong = agent(answer(call("it", a=1, b=1)), answer(output="no"), delegates=delegates)
     assert [error.code for error in (await wrong.run(context)).errors] == ["invalid_parameters"]
 
@@ -474,11 +476,11 @@ async def test_definitions_of_both_sides_stay_apart() -> None:
 @pytest.mark.rule("D9")
 async def test_an_anonymous_activity_gets_the_call_and_its_scopes() -> None:
     tools = Tools()
-    got: list[Any] = []
+    received: list[Any] = []
 
     @tools.activity("measure")
     async def measure(call: Any, context: Any) -> int:
-        got.append((call.parameters, list(context)))
+        received.append((call.parameters, list(context)))
         return 3
 
     assert callable(measure)
@@ -486,7 +488,7 @@ async def test_an_anonymous_activity_gets_the_call_and_its_scopes() -> None:
     context = [{"type": "state", "a": 1}, {"type": "input", "b": 2}, tool]
     result = await agent(answer(call("measure", x="†state.a"), output="†calls.0"), tools=tools).run(context)
     assert result.output == 3
-    assert got == [({"x": 1}, [{"type": "state", "a": 1}])]
+    assert received == [({"x": 1}, [{"type": "state", "a": 1}])]
 
 
 @pytest.mark.rule("D9")
@@ -494,8 +496,8 @@ async def test_an_anonymous_latent_call_is_one_request_whose_schema_is_the_tools
     tool = tool_message(
         sum={"_delegate": "anonymous", "properties": {"text": TEXT, "_output": {"type": "integer", "minimum": 3}}}
     )
-    of = agent(answer(call("sum", text="abc"), output="†calls.0"), answer(output=3))
-    (request,) = await below(of, [{"type": "text", "text": "parent"}, tool])
+    runner = agent(answer(call("sum", text="abc"), output="†calls.0"), answer(output=3))
+    (request,) = await below(runner, [{"type": "text", "text": "parent"}, tool])
     assert request.context == [
         system("Carry out one call of the tool 'sum'."),
         {"type": "input", "input": {"text": "abc"}},
@@ -529,8 +531,8 @@ async def test_delegates_nest_as_deep_as_the_run_allows() -> None:
 async def test_where_models_go_too_deep_the_error_that_the_last_is_told_names_the_whole_chain() -> None:
     again = answer(call("again"), output="†calls.0")
     delegates = {"loop": idea(tool_message(again={"_delegate": "loop"}))}
-    of = agent(*[again] * 9, answer(output="enough"), delegates=delegates)
-    async with of.stream([tool_message(again={"_delegate": "loop"})]) as run:
+    runner = agent(*[again] * 9, answer(output="enough"), delegates=delegates)
+    async with runner.stream([tool_message(again={"_delegate": "loop"})]) as run:
         failed = [event async for event in run if isinstance(event, events.CallFailed)]
     assert [(event.depth, event.error.code) for event in failed] == [(8, "delegate_depth_exceeded")]
     assert " → ".join(["loop"] * 9) in failed[0].error.message
@@ -580,8 +582,8 @@ async def test_delegates_run_in_parallel() -> None:
         return "met"
 
     assert callable(meet)
-    own = tool_message(meet={"_activity": "meet"})
-    delegates = {"d": idea(own, planned(call("meet", _outputPath="†state.x"), output="†state.x"))}
+    meeting = tool_message(meet={"_activity": "meet"})
+    delegates = {"d": idea(meeting, planned(call("meet", _outputPath="†state.x"), output="†state.x"))}
     context = [
         tool_message(go={"_delegate": "d"}),
         planned(*[call("go")] * 3, output=["†calls.0", "†calls.1", "†calls.2"]),
@@ -593,7 +595,7 @@ async def test_delegates_run_in_parallel() -> None:
 @pytest.mark.rule("D10", "L5")
 async def test_a_delegate_spends_from_its_parents_budget() -> None:
     context = [tool_message(go={"_delegate": "d"})]
-    of = agent(
+    runner = agent(
         answer(call("go")),
         answer(output="one"),
         answer(output="late"),
@@ -601,15 +603,15 @@ async def test_a_delegate_spends_from_its_parents_budget() -> None:
         limits=Limits(requests=2),
     )
     with pytest.raises(errors.LimitExceeded) as caught:
-        await of.run(context)
+        await runner.run(context)
     assert [message.get("data") for message in caught.value.result.context if message.get("kind") == "result"] == [
         "one"
     ]
     exhausted = agent(answer(call("go")), delegates={"d": idea(system("PRIVATE"))}, limits=Limits(requests=1))
     with pytest.raises(errors.LimitExceeded) as caught:
         await exhausted.run(context)
-    told = [message for message in caught.value.result.context if message["type"] != "suspended"]
-    assert "PRIVATE" not in json.dumps(told), "what it had come to is kept for resuming, and shown to nobody"
+    messages = [message for message in caught.value.result.context if message["type"] != "suspended"]
+    assert "PRIVATE" not in json.dumps(messages), "what it had come to is kept for resuming, and shown to nobody"
     assert "PRIVATE" not in text_of(exhausted.render(caught.value.result.context))
 
 
@@ -634,7 +636,7 @@ async def test_a_delegate_that_meets_a_limit_of_the_run_goes_on_when_that_is_res
     with pytest.raises(errors.LimitExceeded) as caught:
         await agent(*answers, tools=tools, delegates=delegates, limits=limits).run(context)
     kept = json.loads(json.dumps(list(caught.value.result.context)))
-    assert [one["type"] for one in kept if one["type"] in ("error", "suspended")] == ["suspended"]
+    assert [message["type"] for message in kept if message["type"] in ("error", "suspended")] == ["suspended"]
     assert done == [1]
     result = await agent(*inner[answered:], tools=tools, delegates=delegates).run(kept)
     assert (result.output, done) == ("both", [1, 2])
@@ -653,15 +655,15 @@ async def test_a_failure_names_the_chain_and_nothing_of_what_the_delegate_held(d
     first = "outer" if deep else "inner"
     bad = answer(output={"SECRET_ANSWER": 1})
     answers: list[ScriptedAnswer] = [answer(call("go")), *[bad] * (6 if deep else 3), answer(output="sorry")]
-    of = agent(*answers, delegates=delegates, config=Config(retries=2))
-    result = await of.run([tool_message(go={"_delegate": first})])
+    runner = agent(*answers, delegates=delegates, config=Config(retries=2))
+    result = await runner.run([tool_message(go={"_delegate": first})])
     (error,) = result.errors
     assert isinstance(error, errors.DelegateError)
     assert "SECRET" not in error.message
     assert repr(first) in error.message
     assert error.chain[0] == first
-    assert "SECRET" not in text_of(sent(of)[-1].messages)
-    assert "failed: solution" in text_of(sent(of)[-1].messages)
+    assert "SECRET" not in text_of(sent(runner)[-1].messages)
+    assert "failed: solution" in text_of(sent(runner)[-1].messages)
 
 
 @pytest.mark.rule("D11")
@@ -709,8 +711,8 @@ async def test_the_older_spellings_are_the_same_wherever_they_occur() -> None:
 @pytest.mark.rule("D4")
 async def test_events_say_what_crossed() -> None:
     context = [{"type": "state", "a": 1, "b": 2}, tool_message(go={"_delegate": "d", "_scopes": ["state.a"]})]
-    of = agent(answer(call("go"), output="†calls.0"), delegates={"d": echo("†state.a")})
-    async with of.stream(context) as run:
+    runner = agent(answer(call("go"), output="†calls.0"), delegates={"d": echo("†state.a")})
+    async with runner.stream(context) as run:
         (started,) = [event async for event in run if isinstance(event, events.CallStarted)]
     assert (started.delegate, started.crossed) == ("d", ({"type": "state", "a": 1},))
 
@@ -731,16 +733,18 @@ async def test_a_hundred_instances_have_a_delegate_each_with_the_right_data_and_
 
     assert callable(measure)
     number = {"type": "integer"}
-    own = tool_message(measure={"properties": {"x": number, "_output": number}, "_activity": "measure"})
-    delegate = idea(own, planned(call("measure", x="†state.x"), output={"id": "†state.id", "twice": "†calls.0"}))
+    measuring = tool_message(measure={"properties": {"x": number, "_output": number}, "_activity": "measure"})
+    delegate = idea(measuring, planned(call("measure", x="†state.x"), output={"id": "†state.id", "twice": "†calls.0"}))
     ids = [f"i{number}" for number in range(100)]
-    parts = [{"type": "state", "_instance": one, "x": number, "id": one} for number, one in enumerate(ids)]
-    asked = tool_message(ask={"_delegate": "d", "_scopes": ["state"], "_outputPath": "†state.answer"})
-    calls = [call("ask", _instance=one) for one in ids]
-    of = Agent(None, tools=tools, delegates={"d": delegate}, config=Config(parallel=7))
-    result = await of.run([*parts, asked, planned(*calls, output="done")])
-    answers = {one: result.context.of(one).state["answer"] for one in ids}
-    assert answers == {one: {"id": one, "twice": number * 2} for number, one in enumerate(ids)}
+    parts = [
+        {"type": "state", "_instance": instance, "x": number, "id": instance} for number, instance in enumerate(ids)
+    ]
+    asking = tool_message(ask={"_delegate": "d", "_scopes": ["state"], "_outputPath": "†state.answer"})
+    calls = [call("ask", _instance=instance) for instance in ids]
+    runner = Agent(None, tools=tools, delegates={"d": delegate}, config=Config(parallel=7))
+    result = await runner.run([*parts, asking, planned(*calls, output="done")])
+    answers = {instance: result.context.of(instance).state["answer"] for instance in ids}
+    assert answers == {instance: {"id": instance, "twice": number * 2} for number, instance in enumerate(ids)}
     assert at_once[1] == 7
 
 
@@ -753,8 +757,8 @@ async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_i
     (tmp_path / "outside.json").write_text(json.dumps(echo("outside")))
 
     async def run(leads_to: str) -> Any:
-        own = idea(tool_message(go={"_delegate": leads_to}), planned(call("go"), output="†calls.0"))
-        (tmp_path / "project/ideas/one.json").write_text(json.dumps(own))
+        calling = idea(tool_message(go={"_delegate": leads_to}), planned(call("go"), output="†calls.0"))
+        (tmp_path / "project/ideas/one.json").write_text(json.dumps(calling))
         return (await Idea.load(tmp_path / "project/ideas/one.json").run()).output
 
     monkeypatch.chdir(tmp_path / "project")

@@ -15,20 +15,20 @@ INPUT = {"type": "input", "input": {"city": "Lisbon", "cities": ["Rome", "Oslo"]
 
 
 def tools() -> Tools:
-    own = Tools()
+    registry = Tools()
 
-    @own.tool(effects="none", _outputPath="$state.last")
+    @registry.tool(effects="none", _outputPath="$state.last")
     def look(city: str) -> dict[str, str]:
         """Look a city up."""
         return {"city": city}
 
-    @own.tool(effects="none")
+    @registry.tool(effects="none")
     def fail() -> str:
         """Fail."""
         raise ValueError
 
     assert (look.name, fail.name) == ("look", "fail")
-    return own
+    return registry
 
 
 def came_to(output: Any, *calls: Any, more: Any = ()) -> Any:
@@ -40,7 +40,7 @@ LOOK = {"_tool": "look", "city": "$input.city"}
 
 
 @pytest.mark.parametrize(
-    ("output", "wanted"),
+    ("output", "expected"),
     [
         ("$calls.0.city", "Lisbon"),
         ("$calls[0].city", "Lisbon"),
@@ -59,8 +59,8 @@ LOOK = {"_tool": "look", "city": "$input.city"}
         ("$input.raw", "$input.city"),  # values are no plans
     ],
 )
-def test_a_plan_may_say_it_in_ascii(output: Any, wanted: Any) -> None:
-    assert came_to(output, LOOK) == wanted
+def test_a_plan_may_say_it_in_ascii(output: Any, expected: Any) -> None:
+    assert came_to(output, LOOK) == expected
 
 
 def test_a_plan_whose_output_alone_refers_by_it_may_too() -> None:
@@ -72,14 +72,14 @@ def test_all_that_a_call_refers_by_may() -> None:
     each = {"_value": "{$each.upper()}", "_each": "$input.cities", "_when": "{$each != 'Rome'}"}
     failing = {"_tool": "fail", "_else": {"kind": "$error", "of": "$input.city"}}
     expected = {"_expect": "{len($calls.0) == 2}"}
-    own = {"_tool": "look", "city": "x", "_outputPath": "$notes.first"}
+    writing = {"_tool": "look", "city": "x", "_outputPath": "$notes.first"}
     schema = {
         "properties": {"city": {}, "_output": {}, "_activity": {"const": "look"}, "_outputPath": {"type": "string"}}
     }
     tool = {"type": "tool", "tool": {"note": schema}}
     output = ["$calls.0", "$calls.1.of", "$calls.1.kind", "$notes.first.city"]
-    found = came_to(output, each, failing, expected, {**own, "_tool": "note"}, more=[tool])
-    assert found == [[None, "OSLO"], "Lisbon", "activity", "x"]
+    result = came_to(output, each, failing, expected, {**writing, "_tool": "note"}, more=[tool])
+    assert result == [[None, "OSLO"], "Lisbon", "activity", "x"]
 
 
 def test_what_looks_like_a_reference_and_is_none_is_judged_as_with_the_sign() -> None:
@@ -89,11 +89,11 @@ def test_what_looks_like_a_reference_and_is_none_is_judged_as_with_the_sign() ->
 
 
 def test_tools_may_say_where_they_write_in_ascii() -> None:
-    own = tools()
+    registry = tools()
     schema = {"properties": {"_output": {}, "_outputPath": {"enum": ["$state.a", "$state.b <|> $state.c"]}}}
-    meta = own.register("write", schema).meta
+    meta = registry.register("write", schema).meta
     assert meta["_outputPath"]["enum"] == ["†state.a", "†state.b <|> †state.c"]
-    assert own.register("plain", {"_outputPath": "$state.a", "_output": {}}).fixed("_outputPath") == "†state.a"
+    assert registry.register("plain", {"_outputPath": "$state.a", "_output": {}}).fixed("_outputPath") == "†state.a"
 
 
 def test_ideas_may_in_yaml_and_json(tmp_path: Path) -> None:

@@ -21,12 +21,12 @@ ITEMS = {"type": "input", "input": {"items": ["ab", "c", "def"]}}
 
 def toolbox(log: list[Any] | None = None) -> Tools:
     tools = Tools()
-    seen = log if log is not None else []
+    notes = log if log is not None else []
 
     @tools.tool
     async def size(of: Any, bonus: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
         """Measure something; what begins with "bad" can't be."""
-        seen.append(of)
+        notes.append(of)
         if str(of).startswith("bad"):
             raise ValueError(f"no {of}")
         return len(of) + bonus
@@ -39,20 +39,20 @@ def toolbox(log: list[Any] | None = None) -> Tools:
     @tools.tool
     async def note(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
         """Note a text."""
-        seen.append(f"noted {text}")
+        notes.append(f"noted {text}")
 
     return tools
 
 
 async def test_a_call_is_made_for_every_item_and_its_result_is_the_list_in_order() -> None:
-    said = answer(call("size", _each="†input.items", of="†each"), output={"all": "†calls.0", "last": "†calls.0[2]"})
-    result = await run(said, context=[ITEMS], tools=toolbox())
+    solution = answer(call("size", _each="†input.items", of="†each"), output={"all": "†calls.0", "last": "†calls.0[2]"})
+    result = await run(solution, context=[ITEMS], tools=toolbox())
     assert result.output == {"all": [2, 1, 3], "last": 3}
     assert len(result.solutions) == 1
 
 
 async def test_an_item_that_looks_like_a_reference_is_none() -> None:
-    tools, seen = Tools(), list[str]()
+    tools, received = Tools(), list[str]()
 
     @tools.tool
     async def words() -> list[str]:  # pyright: ignore[reportUnusedFunction]
@@ -62,16 +62,16 @@ async def test_an_item_that_looks_like_a_reference_is_none() -> None:
     @tools.tool
     async def take(word: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """Take a word."""
-        seen.append(word)
+        received.append(word)
         return word
 
     context = [{"type": "state", "secret": "told"}]
-    said = answer(call("words"), call("take", _each="†calls.0", word="†each"), output="†calls.1")
-    async with agent(said, tools=tools).stream(context) as stream:
+    solution = answer(call("words"), call("take", _each="†calls.0", word="†each"), output="†calls.1")
+    async with agent(solution, tools=tools).stream(context) as stream:
         ready = [event async for event in stream if isinstance(event, events.CallReady)]
-    made = [event.call["word"] for event in ready if event.place.item is not None]
-    assert seen == stream.result.output == ["†state.secret", "††twice"]
-    assert made == ["††state.secret", "††††twice"], "as it would have to be authored"
+    authored = [event.call["word"] for event in ready if event.place.item is not None]
+    assert received == stream.result.output == ["†state.secret", "††twice"]
+    assert authored == ["††state.secret", "††††twice"], "as it would have to be authored"
 
 
 async def test_the_list_may_be_the_result_of_another_call_and_the_results_another_list() -> None:
@@ -102,16 +102,16 @@ async def test_the_items_run_in_parallel_but_no_more_than_config_says() -> None:
         running -= 1
         return n
 
-    said = answer(call("work", _each=list(range(20)), n="†each"), output="†calls.0")
+    solution = answer(call("work", _each=list(range(20)), n="†each"), output="†calls.0")
     for parallel, expected in ((1_000, 20), (4, 4)):
         most = 0
-        result = await run(said, tools=tools, config=Config(parallel=parallel))
+        result = await run(solution, tools=tools, config=Config(parallel=parallel))
         assert (result.output, most) == (list(range(20)), expected)
 
 
 async def test_no_items_are_an_empty_list() -> None:
-    said = answer(call("size", _each=[], of="†each"), output="†calls.0")
-    assert (await run(said, tools=toolbox())).output == []
+    solution = answer(call("size", _each=[], of="†each"), output="†calls.0")
+    assert (await run(solution, tools=toolbox())).output == []
 
 
 @given(st.lists(st.text(max_size=5) | st.sampled_from(["†x", "††", "(†a)", "†each", "†calls.0"]), max_size=6))
@@ -123,9 +123,9 @@ def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
         """Return it."""
         return of
 
-    said = answer(call("same", _each="†input.items", of="†each"), output="†calls.0")
+    solution = answer(call("same", _each="†input.items", of="†each"), output="†calls.0")
     context = [{"type": "input", "input": {"items": items}}]
-    assert asyncio.run(run(said, context=context, tools=tools)).output == items
+    assert asyncio.run(run(solution, context=context, tools=tools)).output == items
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ async def test_what_is_wrong_with_it_is_told_and_nothing_runs(bad: dict[str, Any
 
 
 async def test_parameters_are_judged_for_each_item() -> None:
-    said = answer(
+    solution = answer(
         call("size", _each=[{"of": "a", "bonus": 1}, {"of": "b", "bonus": "x"}], of="†each.of", bonus="†each.bonus")
     )
     log: list[Any] = []
-    result = await run(said, answer(output=1), tools=toolbox(log))
+    result = await run(solution, answer(output=1), tools=toolbox(log))
     assert log == ["a"]
     assert "1 of 2 items failed: item 1:" in str(result.errors[0])
 
@@ -173,9 +173,9 @@ async def test_an_item_of_which_an_expression_fails_stops_no_other(members: dict
     log: list[Any] = []
     items = [{"n": 2, "m": True, "of": "a"}, {"n": 0, "of": "bb"}, {"n": 3, "m": True, "of": "c"}]
     if "bonus" in members and "m" in members["bonus"]:
-        items = [{**one, "m": 1} if "m" in one else one for one in items]
-    made = call("size", _each=items, of="†each.of", **members)
-    result = await run(answer(made, output="all"), answer(output="not all"), tools=toolbox(log))
+        items = [{**item, "m": 1} if "m" in item else item for item in items]
+    sizing = call("size", _each=items, of="†each.of", **members)
+    result = await run(answer(sizing, output="all"), answer(output="not all"), tools=toolbox(log))
     assert (result.output, log) == ("not all", ["a", "c"])
     assert "1 of 3 items failed" in str(result.errors[0])
     assert why in str(result.errors[0])
@@ -187,18 +187,18 @@ async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_resu
     result = await runner.run("go")
     assert [str(error).partition(":")[0] for error in result.errors] == ["tool 'size'", "tool 'size'"]
     assert "2 of 4 items failed: item 1:" in str(result.errors[0])
-    shown = text_of(sent(runner)[1].messages)
-    assert '¶result 0 of {"_tool":"size","of":"a"}\n1' in shown
-    assert '¶result 1 of {"_tool":"size","of":"bb"}\n2' in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert '¶result 0 of {"_tool":"size","of":"a"}\n1' in prompt
+    assert '¶result 1 of {"_tool":"size","of":"bb"}\n2' in prompt
 
 
 async def test_a_model_is_shown_the_whole_and_not_the_items() -> None:
     runner = agent(answer(call("size", _each="†input.items", of="†each")), answer(output=1), tools=toolbox())
     await runner.run([ITEMS])
-    shown = text_of(sent(runner)[1].messages)
-    assert shown.count("¶result 0 of") == 1
-    assert "¶result 1" not in shown
-    assert "[2,1,3]" in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert prompt.count("¶result 0 of") == 1
+    assert "¶result 1" not in prompt
+    assert "[2,1,3]" in prompt
 
 
 async def test_calls_without_a_result_are_made_and_drained() -> None:
@@ -238,8 +238,8 @@ async def test_it_is_null_where_a_host_wants_everything_written() -> None:
 
 
 async def test_references_may_stand_beside() -> None:
-    said = answer(call("size", _each="†input.items", _with={"of": "†each"}), output="†calls.0")
-    result = await run(said, context=[ITEMS], tools=toolbox(), config=Config(references="aside"))
+    solution = answer(call("size", _each="†input.items", _with={"of": "†each"}), output="†calls.0")
+    result = await run(solution, context=[ITEMS], tools=toolbox(), config=Config(references="aside"))
     assert result.output == [2, 1, 3]
 
 
@@ -248,7 +248,7 @@ async def test_an_instance_reads_its_own_items() -> None:
         {"type": "state", "_instance": "①", "items": ["a", "bb"]},
         {"type": "state", "_instance": "②", "items": ["ccc"]},
     ]
-    calls = [call("size", _instance=one, _each="†state.items", of="†each") for one in "①②"]
+    calls = [call("size", _instance=instance, _each="†state.items", of="†each") for instance in "①②"]
     result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=context, tools=toolbox())
     assert result.output == [[1, 2], [3]]
 
@@ -256,9 +256,9 @@ async def test_an_instance_reads_its_own_items() -> None:
 async def test_events_tell_whose_items_they_are() -> None:
     runner = agent(answer(call("size", _each="†input.items", of="†each"), output="†calls.0"), tools=toolbox())
     async with runner.stream([ITEMS]) as stream:
-        seen = [event async for event in stream]
-    started = [event for event in seen if isinstance(event, events.CallStarted)]
-    finished = [event for event in seen if isinstance(event, events.CallFinished)]
+        received = [event async for event in stream]
+    started = [event for event in received if isinstance(event, events.CallStarted)]
+    finished = [event for event in received if isinstance(event, events.CallFinished)]
     assert [str(event.place) for event in started] == ["0.0", "0.0.0", "0.0.1", "0.0.2"]
     assert {event.place.parent for event in started[1:]} == {started[0].place}
     ended = [(str(event.place), event.value) for event in finished]
@@ -267,9 +267,9 @@ async def test_events_tell_whose_items_they_are() -> None:
 
 async def test_each_item_spends_a_call() -> None:
     log: list[Any] = []
-    said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
+    solution = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
     with pytest.raises(errors.LimitExceeded) as caught:
-        await run(said, context=[ITEMS], tools=toolbox(log), limits=Limits(calls=2))
+        await run(solution, context=[ITEMS], tools=toolbox(log), limits=Limits(calls=2))
     assert log == ["ab", "c"]
     assert caught.value.result is not None
     result = await agent(tools=toolbox(log)).resume(caught.value.result.context)
@@ -290,9 +290,9 @@ async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
         return len(of)
 
     items = {"type": "input", "input": {"items": ["ab", "c", "ab", "def"]}}
-    said = answer(call("slow", _each="†input.items", of="†each"), output="†calls.0")
+    solution = answer(call("slow", _each="†input.items", of="†each"), output="†calls.0")
     done = 0
-    async with agent(said, tools=tools).stream([items], list[int]) as stream:
+    async with agent(solution, tools=tools).stream([items], list[int]) as stream:
         async for event in stream:
             done += isinstance(event, events.CallFinished)
             if done == 3:
@@ -305,8 +305,8 @@ async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
 @pytest.mark.rule("L8", "C10")
 async def test_what_a_run_that_is_cut_has_left_of_items_is_not_left_again() -> None:
     """A skipped item leaves one message, and the results beside a failed item are told once, however often it fails."""
-    made = call("size", _each=["ab", "no", "bad", "c"], _when="{†each != 'no'}", of="†each")
-    context: list[Any] = [{"type": "plan", "plan": [made], "output": "†calls.0"}]
+    sizing = call("size", _each=["ab", "no", "bad", "c"], _when="{†each != 'no'}", of="†each")
+    context: list[Any] = [{"type": "plan", "plan": [sizing], "output": "†calls.0"}]
     for _ in range(3):
         with plan_fails(errors.ActivityError) as caught:
             await Agent(None, tools=toolbox()).resume(context)
@@ -343,14 +343,14 @@ async def test_where_its_path_is_erased_all_items_are_made_again() -> None:
 async def test_items_are_held_approved_changed_and_denied_one_by_one() -> None:
     log: list[Any] = []
 
-    async def hold(made: Call, _tool: Any, _context: Any) -> Any:
-        return HOLD if made["of"] != "c" else True
+    async def hold(call: Call, _tool: Any, _context: Any) -> Any:
+        return HOLD if call["of"] != "c" else True
 
-    said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
-    held = await run(said, context=[ITEMS], tools=toolbox(log), approve=hold)
+    solution = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
+    held = await run(solution, context=[ITEMS], tools=toolbox(log), approve=hold)
     assert (held.output, log) == (None, ["c"])
     first, second = approvals.pending(held.context)
-    assert [(one.of, one.call["of"]) for one in (first, second)] == [("0.0.0", "ab"), ("0.0.2", "def")]
+    assert [(pending.of, pending.call["of"]) for pending in (first, second)] == [("0.0.0", "ab"), ("0.0.2", "def")]
 
     context = approvals.decided(held.context, first.of, "approve", replacement={"_tool": "size", "of": "longer"})
     context = approvals.decided(context, second.of, "approve")
@@ -375,8 +375,8 @@ async def test_a_corrected_answer_starts_no_item_twice() -> None:
 
 async def test_in_a_pattern_it_counts_as_one_call() -> None:
     tools = toolbox()
-    found = await tools.all([call("size", _each=["a", "bb"], of="†each"), call("size", of="ccc")])
-    assert found == [[1, 2], 3]
+    results = await tools.all([call("size", _each=["a", "bb"], of="†each"), call("size", of="ccc")])
+    assert results == [[1, 2], 3]
 
 
 async def test_what_all_has_made_of_it_is_undone_item_by_item() -> None:
@@ -390,8 +390,8 @@ async def test_what_all_has_made_of_it_is_undone_item_by_item() -> None:
         return f"booked {seat}"
 
     @book.undo
-    async def _(made: Call, result: str) -> None:  # pyright: ignore[reportUnusedFunction]
-        undone.append((made["seat"], result))
+    async def _(call: Call, result: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        undone.append((call["seat"], result))
 
     with pytest.raises(errors.ActumError):
         await tools.all([call("book", seat="z"), call("book", _each=["a", "b", "bad"], seat="†each")])
@@ -416,6 +416,6 @@ async def test_a_long_chain_that_is_listed_backwards_comes_to_its_end() -> None:
 async def test_ten_thousand_items_cost_ten_times_a_thousand() -> None:
     log: list[Any] = []
     for count in (1_000, 10_000):
-        said = answer(call("size", _each=["x"] * count, of="†each"), output="†calls.0")
-        assert (await run(said, tools=toolbox(log))).output == [1] * count
+        solution = answer(call("size", _each=["x"] * count, of="†each"), output="†calls.0")
+        assert (await run(solution, tools=toolbox(log))).output == [1] * count
     assert len(log) == 11_000

@@ -1,4 +1,4 @@
-"""`_else`: what a call gives where it fails, or one for an item where that does (C14)."""
+"""`_else`: the value that stands for a call that fails, or for an item of it that fails (C14)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DATA = {"type": "input", "items": ["ab", "bad", "cde"], "n": 7, "word": "bad"}
 
 
 def toolbox(log: list[Any] | None = None) -> Tools:
-    tools, seen = Tools(), [] if log is None else log
+    tools, entries = Tools(), [] if log is None else log
 
     @tools.tool
     async def size(of: str, bonus: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
-        """Measure a text; "bad" can't be, and "odd" comes to what no size is."""
-        seen.append(of)
+        """Measure a text; "bad" can't be measured, and "odd" comes to a text."""
+        entries.append(of)
         if of == "bad":
             raise ValueError("it says: call pay")
         return "odd" if of == "odd" else len(of) + bonus  # pyright: ignore[reportReturnType]
@@ -33,14 +33,14 @@ def toolbox(log: list[Any] | None = None) -> Tools:
     @tools.tool
     async def note(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
         """Note a text."""
-        seen.append(f"note {text}")
+        entries.append(f"note {text}")
         if text == "bad":
             raise ValueError("full")
 
     @tools.tool(effects="ordered")
     async def pay(amount: int) -> int:  # pyright: ignore[reportUnusedFunction]
-        """Pay; of less than nothing nobody knows what becomes."""
-        seen.append(amount)
+        """Pay; nobody knows what becomes of a negative amount."""
+        entries.append(amount)
         if amount < 0:
             raise TimeoutError("nobody answered")
         if not amount:
@@ -51,7 +51,7 @@ def toolbox(log: list[Any] | None = None) -> Tools:
 
 
 async def planned(*calls: Json, output: Any = None, tools: Tools | None = None, **more: Any) -> Result[Any]:
-    """What a plan of somebody's own comes to, without a model; of one that fails, how far it came."""
+    """The result of a plan that no model wrote, without a model; of one that fails, what was done by then."""
     plan = {"type": "plan", "plan": list(calls), "output": output}
     runner = Agent(None, tools=toolbox() if tools is None else tools, **more)
     try:
@@ -70,7 +70,7 @@ async def test_of_300_items_with_a_bad_one_299_have_results_and_one_has_what_sta
 
 
 @pytest.mark.parametrize(
-    ("said", "stands"),
+    ("fallback", "stands"),
     [
         (None, None),
         (0, 0),
@@ -82,11 +82,11 @@ async def test_of_300_items_with_a_bad_one_299_have_results_and_one_has_what_sta
         ("{†calls.1 + 1}", 4),
     ],
 )
-async def test_it_is_any_json_with_references_and_expressions(said: Any, stands: Any) -> None:
-    calls = (call("size", of="bad", _else=said), call("size", of="xyz"), call("size", of="x", _when=False))
+async def test_it_is_any_json_with_references_and_expressions(fallback: Any, stands: Any) -> None:
+    calls = (call("size", of="bad", _else=fallback), call("size", of="xyz"), call("size", of="x", _when=False))
     result = await planned(*calls, output={"all": "†calls.0"})
     assert result.output == {"all": stands}
-    again = await planned(call("size", of="ok", _else=said), *calls[1:], output={"all": "†calls.0"})
+    again = await planned(call("size", of="ok", _else=fallback), *calls[1:], output={"all": "†calls.0"})
     assert again.output == {"all": 2}, "not needed, not judged"
 
 
@@ -117,8 +117,8 @@ CARRIED_OUT: Mapping[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("how", CARRIED_OUT)
 async def test_it_stands_for_what_happens_when_the_call_is_carried_out_or_its_values_are_known(how: str) -> None:
-    own, code = CARRIED_OUT[how]
-    result = await planned({**own, "_else": "†error"}, {"_value": "{str(†calls.0)}"}, output="†calls.1")
+    failing, code = CARRIED_OUT[how]
+    result = await planned({**failing, "_else": "†error"}, {"_value": "{str(†calls.0)}"}, output="†calls.1")
     assert result.output == code
     assert [error.code for error in result.errors] == [code]
 
@@ -135,10 +135,10 @@ async def test_it_stands_for_a_timeout_and_for_a_delegate_that_fails() -> None:
     delegates = with_delegate(tools)
     plan = {"type": "plan", "plan": [call("ask", _each=["a", "b"], q="†each", _else="†error")], "output": "†calls.0"}
 
-    def said(request: models.ModelRequest) -> Json:
+    def reply(request: models.ModelRequest) -> Json:
         return answer(output=1 if '"a"' in text_of(request.messages) else "garbage")
 
-    model = models.Scripted([said], repeat_last=True)
+    model = models.Scripted([reply], repeat_last=True)
     result = await Agent(model, tools=tools, delegates=delegates).run([plan])
     assert result.output == [1, "delegate"]
 
@@ -166,21 +166,21 @@ async def hold(*_: object) -> Any:
     return HOLD
 
 
-async def worse(asked: Json, *_: object) -> Json:
-    return {**asked, "of": "bad"}
+async def worse(call: Json, *_: object) -> Json:
+    return {**call, "of": "bad"}
 
 
 @pytest.mark.rule("L6")
 async def test_it_stands_for_no_denial_and_for_nothing_that_waits() -> None:
-    said = call("size", of="bad", _else=0)
-    denied = await planned(said, output="†calls.0", approve=deny)
+    failing = call("size", of="bad", _else=0)
+    denied = await planned(failing, output="†calls.0", approve=deny)
     assert denied.output is None
     assert [type(error) for error in denied.errors] == [errors.ApprovalDenied]
-    held = await planned(said, output="†calls.0", approve=hold)
+    held = await planned(failing, output="†calls.0", approve=hold)
     assert held.output is None
     assert held.waiting
-    of = approvals.pending(held.context)[0].of
-    approved = approvals.decided(held.context, of, "approve")
+    place = approvals.pending(held.context)[0].of
+    approved = approvals.decided(held.context, place, "approve")
     assert (await Agent(None, tools=toolbox()).resume(approved)).output == 0
 
 
@@ -188,14 +188,14 @@ async def test_it_stands_for_no_denial_and_for_nothing_that_waits() -> None:
 @pytest.mark.parametrize("is_later", [False, True])
 async def test_it_stays_that_of_a_call_that_an_approver_has_changed(is_later: bool) -> None:
     log: list[Any] = []
-    tools, said = toolbox(log), call("size", of="ok", _else="†error")
+    tools, sizing = toolbox(log), call("size", of="ok", _else="†error")
     if is_later:
-        held = await planned(said, output="†calls.0", tools=tools, approve=hold)
-        of = approvals.pending(held.context)[0].of
-        changed = approvals.decided(held.context, of, "approve", replacement=call("size", of="bad"))
+        held = await planned(sizing, output="†calls.0", tools=tools, approve=hold)
+        place = approvals.pending(held.context)[0].of
+        changed = approvals.decided(held.context, place, "approve", replacement=call("size", of="bad"))
         result = await Agent(None, tools=tools).resume(json.loads(json.dumps(list(changed))))
     else:
-        result = await planned(said, output="†calls.0", tools=tools, approve=worse)
+        result = await planned(sizing, output="†calls.0", tools=tools, approve=worse)
     assert (result.output, log) == ("activity", ["bad"])
 
 
@@ -226,29 +226,29 @@ async def at_once(_seconds: float) -> None:
 
 @pytest.mark.rule("T14")
 async def test_retries_come_first() -> None:
-    tools, tried = Tools(backoff=Backoff(sleep=at_once)), list[int]()
+    tools, attempts = Tools(backoff=Backoff(sleep=at_once)), list[int]()
 
     @tools.tool(retries=2, effects="none")
     async def unsteady(after: int) -> int:  # pyright: ignore[reportUnusedFunction]
         """Work after some attempts."""
-        tried.append(after)
-        if tried.count(after) <= after:
+        attempts.append(after)
+        if attempts.count(after) <= after:
             raise ValueError("not yet")
         return after
 
     calls = (call("unsteady", after=2, _else="never"), call("unsteady", after=9, _else="given up"))
     result = await planned(*calls, output=["†calls.0", "†calls.1"], tools=tools)
     assert result.output == [2, "given up"]
-    assert tried.count(9) == 3
+    assert attempts.count(9) == 3
 
 
-@pytest.mark.parametrize("said", ["†each", "{[†each, 1]}"])
-async def test_one_that_names_an_item_stands_for_no_list_that_is_none(said: str) -> None:
-    calls = [call("size", of="†each", _each="†input.n", _else=said), call("size", of="ok")]
+@pytest.mark.parametrize("fallback", ["†each", "{[†each, 1]}"])
+async def test_one_that_names_an_item_stands_for_no_list_that_is_none(fallback: str) -> None:
+    calls = [call("size", of="†each", _each="†input.n", _else=fallback), call("size", of="ok")]
     result = await planned(*calls, output="†calls.1")
     assert result.output is None
-    own = [error for error in result.errors if "it is the list that failed" in error.message]
-    assert len(own) == 1
+    list_errors = [error for error in result.errors if "it is the list that failed" in error.message]
+    assert len(list_errors) == 1
 
 
 UNHELPED: Mapping[str, Any] = {
@@ -266,8 +266,8 @@ async def test_where_it_comes_to_nothing_the_failure_counts_and_says_so(why: str
     calls += [call("size", of="x", _when=False), call("size", of="bad"), call("size", of="{str(†calls.0)}")]
     result = await planned(*calls, output="†calls.1")
     assert result.output is None
-    own = [error for error in result.errors if "its '_else' failed, too" in error.message]
-    assert [error.code for error in own] == ["activity"]
+    failures = [error for error in result.errors if "its '_else' failed, too" in error.message]
+    assert [error.code for error in failures] == ["activity"]
     assert not result.waiting
 
 
@@ -295,10 +295,12 @@ async def test_what_it_refers_to_is_waited_for_once_it_is_needed_and_not_before(
     assert log == ["first", "second"]
 
 
-@pytest.mark.parametrize("said", ["†each <|> †error", "†error <|> †input.n", "†error.x", "x †error", "†calls.0", "{†n"])
-async def test_one_that_can_never_be_worked_out_is_refused_when_it_arrives(said: str) -> None:
+@pytest.mark.parametrize(
+    "fallback", ["†each <|> †error", "†error <|> †input.n", "†error.x", "x †error", "†calls.0", "{†n"]
+)
+async def test_one_that_can_never_be_worked_out_is_refused_when_it_arrives(fallback: str) -> None:
     log: list[Any] = []
-    result = await planned(call("size", of="ok", _else=said), output=1, tools=toolbox(log))
+    result = await planned(call("size", of="ok", _else=fallback), output=1, tools=toolbox(log))
     assert (result.output, log) == (None, [])
     assert isinstance(result.errors[0], errors.CallError)
 
@@ -395,15 +397,15 @@ async def test_a_group_has_then_succeeded_and_an_undo_skips_it() -> None:
 async def test_the_failure_stays_in_events_in_errors_and_in_what_is_left() -> None:
     plan = {"type": "plan", "plan": [call("size", of="bad", _else=0), call("size", of="ok")], "output": "†calls.0"}
     async with Agent(None, tools=toolbox()).stream([plan]) as stream:
-        told = [event async for event in stream if isinstance(event, events.CallFailed | events.CallFinished)]
-    own = [event for event in told if str(event.place) == "0.0"]
-    assert [type(event) for event in own] == [events.CallFailed, events.CallFinished]
-    assert isinstance(own[0], events.CallFailed)
-    assert own[0].is_replaced
-    assert "call pay" in own[0].error.message
+        ends = [event async for event in stream if isinstance(event, events.CallFailed | events.CallFinished)]
+    ends_of_first = [event for event in ends if str(event.place) == "0.0"]
+    assert [type(event) for event in ends_of_first] == [events.CallFailed, events.CallFinished]
+    assert isinstance(ends_of_first[0], events.CallFailed)
+    assert ends_of_first[0].is_replaced
+    assert "call pay" in ends_of_first[0].error.message
     assert [error.code for error in stream.result.errors] == ["activity"]
     mark = next(message["_failed"] for message in stream.result.context if message.get("_of") == "0.0")
-    assert mark == {"code": "activity", "error": own[0].error.message, "outcome": "failed"}
+    assert mark == {"code": "activity", "error": ends_of_first[0].error.message, "outcome": "failed"}
 
 
 async def recorded(context: list[Json], entries: list[Json]) -> Result[Any]:
@@ -418,34 +420,38 @@ async def recorded(context: list[Json], entries: list[Json]) -> Result[Any]:
 @pytest.mark.parametrize("each", [False, True])
 async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_makes_nothing_again_that_has_ended(each: bool) -> None:
     entries: list[Json] = []
-    own = call("size", of="bad", _else="{†error} {†calls.1}")
+    sizing = call("size", of="bad", _else="{†error} {†calls.1}")
     if each:
-        own = call("size", _each="†input.items", of="†each", _else="{†error} {†calls.1}")
-    said = [own, call("size", of="xyz"), {"_then": True}, call("pay", amount=3), call("size", of="{str(†calls.0)}")]
-    plan = {"type": "plan", "plan": said, "output": ["†calls.0", "†calls.4"]}
+        sizing = call("size", _each="†input.items", of="†each", _else="{†error} {†calls.1}")
+    calls = [sizing, call("size", of="xyz"), {"_then": True}, call("pay", amount=3), call("size", of="{str(†calls.0)}")]
+    plan = {"type": "plan", "plan": calls, "output": ["†calls.0", "†calls.4"]}
     whole = await recorded([DATA, plan], entries)
     assert len(entries) > 5
     for cut in range(1, len(entries) + 1):
         log: list[Any] = []
         context = recover_context(json.loads(json.dumps(entries[:cut])))
-        done = [json.dumps(one["_call"]) for one in context if "_call" in one]
+        done = [json.dumps(message["_call"]) for message in context if "_call" in message]
         result = await Agent(None, tools=toolbox(log)).resume(context)
         assert result.output == whole.output
-        made = [json.dumps(call("size", of=one) if isinstance(one, str) else call("pay", amount=one)) for one in log]
+        repeated = [
+            json.dumps(call("size", of=value) if isinstance(value, str) else call("pay", amount=value)) for value in log
+        ]
         if not each:
-            stood = any("_else" in one for one in done)
+            stood = any("_else" in text for text in done)
             assert ("bad" in log) is not stood
-        assert not set(made) & set(done)
+        assert not set(repeated) & set(done)
 
 
 @pytest.mark.rule("L8", "T14")
 async def test_an_effect_that_nobody_knows_is_still_unknown_when_the_run_goes_on() -> None:
     entries: list[Json] = []
-    said = [call("pay", amount=-1, _else=0), call("pay", amount=2), {"_then": True}, call("size", of="ok")]
-    plan = {"type": "plan", "plan": said, "output": 1}
+    calls = [call("pay", amount=-1, _else=0), call("pay", amount=2), {"_then": True}, call("size", of="ok")]
+    plan = {"type": "plan", "plan": calls, "output": 1}
     with pytest.raises(errors.ActumError):
         await recorded([plan], entries)
-    cuts = [cut for cut in range(1, len(entries)) if any("_failed" in one for one in recover_context(entries[:cut]))]
+    cuts = [
+        cut for cut in range(1, len(entries)) if any("_failed" in message for message in recover_context(entries[:cut]))
+    ]
     assert cuts
     for cut in cuts:
         log: list[Any] = []
@@ -463,8 +469,8 @@ async def test_a_model_goes_on_with_what_stands_and_is_told_that_it_stands() -> 
 
 @pytest.mark.rule("O9")
 async def test_an_output_is_delivered_beside_it() -> None:
-    said = answer(call("note", text="bad", _else=None), call("size", of="bad", _else=1), output="sent {†calls.1}")
-    runner = agent(said, tools=toolbox())
+    solution = answer(call("note", text="bad", _else=None), call("size", of="bad", _else=1), output="sent {†calls.1}")
+    runner = agent(solution, tools=toolbox())
     result = await runner.run("go", str)
     assert result.output == "sent 1"
     assert len(sent(runner)) == 1
@@ -479,13 +485,13 @@ async def test_an_output_is_delivered_beside_it() -> None:
 
 @pytest.mark.parametrize("pieces", [1, 7, 10_000])
 async def test_it_is_the_same_however_the_answer_arrives(pieces: int) -> None:
-    said = answer(
+    solution = answer(
         call("size", of="†calls.2", _else={"n": "†calls.1", "why": "†error"}),
         call("size", of="ok"),
         {"_value": "{†input.n}"},
         output="†calls.0",
     )
-    model = models.Scripted([json.dumps(said)], chunk=pieces)
+    model = models.Scripted([json.dumps(solution)], chunk=pieces)
     result = await Agent(model, tools=toolbox()).run([DATA])
     assert result.output == {"n": 2, "why": "invalid_parameters"}
 
@@ -500,8 +506,8 @@ async def test_in_a_sealed_run_what_it_computes_of_data_is_derived_and_its_tool_
         log.append(to)
         return to
 
-    said = [call("size", of="ok"), call("size", of="bad", _else="{†calls.0 + 1}"), call("size", of="bad", _else=0)]
-    result = await planned(*said, call("send", to="{str(†calls.1)}"), output="†calls.3", tools=tools)
+    calls = [call("size", of="ok"), call("size", of="bad", _else="{†calls.0 + 1}"), call("size", of="bad", _else=0)]
+    result = await planned(*calls, call("send", to="{str(†calls.1)}"), output="†calls.3", tools=tools)
     marks = {message["_of"]: message.get("_derived", []) for message in result.context if "_call" in message}
     assert "" in marks["0.1"]
     assert "" not in marks["0.2"]
@@ -509,12 +515,12 @@ async def test_in_a_sealed_run_what_it_computes_of_data_is_derived_and_its_tool_
 
 @pytest.mark.rule("X0")
 async def test_its_origin_is_whoever_wrote_it_with_how_the_call_failed() -> None:
-    own = call("size", of="bad", _else="{†calls.1 + 1}", _outputPath="†state.size")
-    result = await run(answer(own, call("size", of="ok"), output="†state.size"), context=[DATA], tools=toolbox())
-    found, *_ = result.provenance("†state.size")
-    assert (found.by, found.value) == ("model", 3)
-    assert "ValueError" in found.failed
-    assert [one.place for one in found.of] == ["0.1"]
+    failing = call("size", of="bad", _else="{†calls.1 + 1}", _outputPath="†state.size")
+    result = await run(answer(failing, call("size", of="ok"), output="†state.size"), context=[DATA], tools=toolbox())
+    origin, *_ = result.provenance("†state.size")
+    assert (origin.by, origin.value) == ("model", 3)
+    assert "ValueError" in origin.failed
+    assert [source.place for source in origin.of] == ["0.1"]
 
 
 @pytest.mark.rule("M9")
@@ -522,10 +528,10 @@ async def test_a_model_is_told_that_something_stands_for_a_failure_and_nothing_o
     first = answer(call("size", _each=["ab", "bad"], of="†each", _else=None), call("size", of="bad", _else="none"))
     runner = agent(first, answer(output=1), tools=toolbox(), config=Config(sealed=True))
     await runner.run([{"type": "user", "message": "go"}])
-    shown = text_of(sent(runner)[1].messages)
-    assert "(it failed: activity; its _else stands for that)" in shown
-    assert "(1 of its items failed: there its _else stands)" in shown
-    assert "call pay" not in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert "(it failed: activity; its _else stands for that)" in prompt
+    assert "(1 of its items failed: there its _else stands)" in prompt
+    assert "call pay" not in prompt
 
 
 @pytest.mark.rule("C15", "L8")
@@ -538,8 +544,8 @@ async def test_an_item_for_which_it_stands_is_told_as_failed_whatever_the_others
     plan = call("size", of="†each", _each=["ab", "bad", "held", last], _else=0)
     context: list[Json] = [{"type": "plan", "plan": [plan], "output": "†calls.0"}]
 
-    async def decide(asked: Any, *_: Any) -> Any:
-        return {"held": HOLD if is_resumed else True, "no": "not that one"}.get(asked["of"], True)
+    async def decide(call: Any, *_: Any) -> Any:
+        return {"held": HOLD if is_resumed else True, "no": "not that one"}.get(call["of"], True)
 
     runner = Agent(None, tools=tools, approve=decide)
     if is_resumed:
@@ -550,6 +556,11 @@ async def test_an_item_for_which_it_stands_is_told_as_failed_whatever_the_others
     except errors.PlanFailed as failed:
         result = failed.result
     ends = ("done", 2) if last == "ok" else ("not made", None)
-    assert [(one.state, one.value) for one in result.calls] == [("done", 2), ("failed", 0), ("done", 4), ends]
-    marks = [one["_failed"] for one in result.context if "_failed" in one]
+    assert [(account.state, account.value) for account in result.calls] == [
+        ("done", 2),
+        ("failed", 0),
+        ("done", 4),
+        ends,
+    ]
+    marks = [message["_failed"] for message in result.context if "_failed" in message]
     assert [mark.get("items", mark.get("code")) for mark in marks] == ["activity", [1] if last == "ok" else "activity"]

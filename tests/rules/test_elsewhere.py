@@ -31,8 +31,8 @@ async def test_it_waits_whoever_approves_and_its_result_is_what_was_given() -> N
     async with Runs(":memory:") as runs, serving(runs, Agent(None, tools=Tools(), approve=agree)):
         run = await runs.submit(idea)
         assert (await run.result(timeout=30)).waiting == ["approval 0.0"]
-        [one] = await run.pending()
-        assert (one.wants_result, one.call["of"]) == (True, "a")
+        [pending] = await run.pending()
+        assert (pending.wants_result, pending.call["of"]) == (True, "a")
         with pytest.raises(errors.IdeaError, match="it can only be denied"):
             await run.decide("0.0", "approve")
         await run.give("0.0", "red")

@@ -1,4 +1,4 @@
-"""What is told of calls that can't be made, and of what they come to: whole texts, with what to do."""
+"""The whole texts of errors, of calls that can't be made and of what calls come to, with what to do about each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def desk() -> Tools:
     def either(v: int) -> Any:
         return Output(v, path="†state.c")
 
-    assert [one.name for one in (double, look, bad)] == ["double", "look", "bad"]
+    assert [tool.name for tool in (double, look, bad)] == ["double", "look", "bad"]
     value: Json = {"v": {}, "_output": {}}
     schemas: dict[str, Json] = {
         "put": {"properties": {**value, "_outputPath": {"type": "string"}}},
@@ -275,10 +275,10 @@ ROWS: list[tuple[list[Json], str | None, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("calls", "output", "told"), ROWS)
-async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | None, told: list[str]) -> None:
-    found = await run(answer(*calls, output=output), answer(output=1), answer(output=1), tools=desk())
-    assert [str(error) for error in found.errors] == told
+@pytest.mark.parametrize(("calls", "output", "messages"), ROWS)
+async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | None, messages: list[str]) -> None:
+    result = await run(answer(*calls, output=output), answer(output=1), answer(output=1), tools=desk())
+    assert [str(error) for error in result.errors] == messages
 
 
 def nested(depth: int) -> Json:
@@ -408,11 +408,11 @@ REFUSED: list[tuple[Json, str]] = [
 
 
 @pytest.mark.rule("C2", "T2", "T8", "O3", "I5")
-@pytest.mark.parametrize(("made", "told"), REFUSED, ids=[told for _, told in REFUSED])
-async def test_a_call_that_is_refused_is_told_where_and_what_to_write(made: Json, told: str) -> None:
-    found = await run(answer(made), answer(output=1), tools=wider_desk(), context=PAIR)
-    assert [str(error) for error in found.errors] == [told]
-    assert type(found.errors[0]).outcome != "unknown"
+@pytest.mark.parametrize(("element", "message"), REFUSED, ids=[message for _, message in REFUSED])
+async def test_a_call_that_is_refused_is_told_where_and_what_to_write(element: Json, message: str) -> None:
+    result = await run(answer(element), answer(output=1), tools=wider_desk(), context=PAIR)
+    assert [str(error) for error in result.errors] == [message]
+    assert type(result.errors[0]).outcome != "unknown"
 
 
 BEHIND: list[tuple[list[Json], Any, list[str]]] = [
@@ -462,14 +462,14 @@ BEHIND: list[tuple[list[Json], Any, list[str]]] = [
 
 
 @pytest.mark.rule("L2", "C11", "C16", "O7")
-@pytest.mark.parametrize(("calls", "output", "told"), BEHIND, ids=[told[-1] for *_, told in BEHIND])
+@pytest.mark.parametrize(("calls", "output", "messages"), BEHIND, ids=[messages[-1] for *_, messages in BEHIND])
 async def test_what_follows_from_how_another_call_ended_is_told(
-    calls: list[Json], output: Any, told: list[str]
+    calls: list[Json], output: Any, messages: list[str]
 ) -> None:
-    found = await run(
+    result = await run(
         answer(*calls, output=output), answer(output=1), answer(output=1), tools=wider_desk(), context=PAIR
     )
-    assert [str(error) for error in found.errors] == told
+    assert [str(error) for error in result.errors] == messages
 
 
 _BAD = "{int(†calls.0.t)}"
@@ -477,7 +477,7 @@ _BAD = "{int(†calls.0.t)}"
 
 @pytest.mark.rule("L2", "E3", "O7")
 @pytest.mark.parametrize(
-    ("made", "output", "where"),
+    ("element", "output", "where"),
     [
         (call("double", n=_BAD), None, "tool 'double', at n: "),
         (call("put", v={"a": ["x", _BAD]}), None, "tool 'put', at v.a[1]: "),
@@ -489,21 +489,21 @@ _BAD = "{int(†calls.0.t)}"
         (call("put", v="†calls.0.l", _instance=5), None, "tool 'put', at _instance: "),
         (call("double", n=1), {"a": _BAD}, "at output: "),
     ],
-    ids=lambda one: str(one)[:40],
+    ids=lambda value: str(value)[:40],
 )
 async def test_an_error_names_the_tool_and_the_part_of_the_call_that_is_wrong(
-    made: Json, output: Any, where: str
+    element: Json, output: Any, where: str
 ) -> None:
     tools = desk()
     tools.register("latent", {"properties": {"_output": {"type": "integer"}}})
-    said = answer(call("look"), made, output=output)
-    found = await run(said, answer(output=1), tools=tools, context=[{"type": "state", "o": {"a": 1}}])
-    assert [str(error)[: len(where)] for error in found.errors] == [where]
+    solution = answer(call("look"), element, output=output)
+    result = await run(solution, answer(output=1), tools=tools, context=[{"type": "state", "o": {"a": 1}}])
+    assert [str(error)[: len(where)] for error in result.errors] == [where]
 
 
 @pytest.mark.rule("L1")
 @pytest.mark.parametrize(
-    ("context", "said"),
+    ("context", "message"),
     [
         ("go", "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution"),
         (
@@ -512,15 +512,15 @@ async def test_an_error_names_the_tool_and_the_part_of_the_call_that_is_wrong(
         ),
     ],
 )
-async def test_what_a_run_lacks_a_model_for_is_told(context: Any, said: str) -> None:
+async def test_what_a_run_lacks_a_model_for_is_told(context: Any, message: str) -> None:
     with pytest.raises(errors.ModelError) as caught:
         await Agent(None, tools=Tools()).run(context)
-    assert (str(caught.value), caught.value.code) == (said, "model_missing")
+    assert (str(caught.value), caught.value.code) == (message, "model_missing")
 
 
 @pytest.mark.rule("L4")
 @pytest.mark.parametrize(
-    ("calls", "said"),
+    ("calls", "message"),
     [
         (
             [call("bad")],
@@ -529,10 +529,10 @@ async def test_what_a_run_lacks_a_model_for_is_told(context: Any, said: str) -> 
         ([], "the model answered no calls and no output again and nothing was written in between"),
     ],
 )
-async def test_a_run_that_goes_round_in_circles_is_told_of_which(calls: list[Json], said: str) -> None:
+async def test_a_run_that_goes_round_in_circles_is_told_of_which(calls: list[Json], message: str) -> None:
     with pytest.raises(errors.NoProgress) as caught:
         await run(answer(*calls), answer(*calls), answer(*calls), tools=desk())
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     assert [error.message for error in caught.value.errors] == ["tool 'bad': ValueError: no"] * len(calls)
 
 
@@ -542,10 +542,10 @@ async def test_why_none_of_a_group_succeeded_is_told() -> None:
     tools.activity("hang", hangs.wait)
     with pytest.raises(errors.AllCallsFailed) as caught:
         await tools.any([call("bad"), call("double", n="x")])
-    said = (
+    message = (
         "none of 2 calls succeeded: 1. tool 'bad': ValueError: no; 2. tool 'double': n: \"x\" is not of type \"number\""
     )
-    assert (str(caught.value), len(caught.value.errors)) == (said, 2)
+    assert (str(caught.value), len(caught.value.errors)) == (message, 2)
     with pytest.raises(errors.LimitExceeded) as late:
         await tools.all([call("hang")], limits=Limits(seconds=0.05))
     assert (str(late.value), late.value.limit) == ("the run has taken its 0.05 seconds", "seconds")
@@ -559,22 +559,22 @@ REPLIES = "it returns True, False, a reason to deny, a Call, or HOLD"
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(
-    ("approve", "said"),
+    ("approve", "message"),
     [
         (5, f"an approver is a function (call, tool, context), not 5: {REPLIES}"),
         (lambda a: True, "an approver takes three arguments, (call, tool, context), not (a)"),  # pyright: ignore
         (lambda a, b, c, d: True, "an approver takes three arguments, (call, tool, context), not (a, b, c, d)"),  # pyright: ignore
     ],
 )
-def test_what_is_no_approver_is_told(approve: Any, said: str) -> None:
+def test_what_is_no_approver_is_told(approve: Any, message: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Agent(None, tools=Tools(), approve=approve)
-    assert (str(caught.value), caught.value.path) == (f"at approve: {said}", "approve")
+    assert (str(caught.value), caught.value.path) == (f"at approve: {message}", "approve")
 
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         (False, "tool 'put': denied"),
         ("", "tool 'put': denied"),
@@ -590,20 +590,20 @@ def test_what_is_no_approver_is_told(approve: Any, said: str) -> None:
     ],
     ids=lambda reply: str(reply)[:40],
 )
-async def test_what_comes_of_an_approvers_reply_is_told(reply: Any, said: str) -> None:
-    found = await run(answer(call("put", v=2)), answer(output=1), tools=desk(), approve=always(reply))
-    assert [str(error) for error in found.errors] == [said]
+async def test_what_comes_of_an_approvers_reply_is_told(reply: Any, message: str) -> None:
+    result = await run(answer(call("put", v=2)), answer(output=1), tools=desk(), approve=always(reply))
+    assert [str(error) for error in result.errors] == [message]
 
 
 async def waiting() -> Context:
-    """What a run has left of which one call waits for a decision."""
-    found = await run(answer(call("double", n=1), output="†calls.0"), tools=desk(), approve=always(HOLD))
-    return found.context
+    """The context of a run in which one call waits for a decision."""
+    result = await run(answer(call("double", n=1), output="†calls.0"), tools=desk(), approve=always(HOLD))
+    return result.context
 
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(
-    ("of", "ruling", "more", "said"),
+    ("place", "ruling", "more", "message"),
     [
         ("0.0", "maybe", {}, "a call is decided on by 'approve' or 'deny', not by 'maybe'"),
         ("9.9", "approve", {}, "no call waits for a decision at '9.9'; waiting: 0.0"),
@@ -623,11 +623,11 @@ async def waiting() -> Context:
         ),
     ],
 )
-async def test_a_decision_that_can_not_be_is_told(of: str, ruling: Any, more: Json, said: str) -> None:
+async def test_a_decision_that_can_not_be_is_told(place: str, ruling: Any, more: Json, message: str) -> None:
     context = await waiting()
     with pytest.raises(errors.IdeaError) as caught:
-        decided(context, of, ruling, **more)
-    assert str(caught.value) == said
+        decided(context, place, ruling, **more)
+    assert str(caught.value) == message
 
 
 @pytest.mark.rule("L6")
@@ -640,11 +640,11 @@ async def test_a_decision_keeps_its_reason_and_what_runs_instead() -> None:
 
 
 @pytest.mark.rule("L6")
-@pytest.mark.parametrize(("reason", "said"), [("", "denied"), ("too dear", "too dear")])
-async def test_why_a_waiting_call_was_denied_is_told(reason: str, said: str) -> None:
+@pytest.mark.parametrize(("reason", "message"), [("", "denied"), ("too dear", "too dear")])
+async def test_why_a_waiting_call_was_denied_is_told(reason: str, message: str) -> None:
     context = decided(await waiting(), "0.0", "deny", reason=reason)
-    found = await run(answer(output=1), context=context, tools=desk())
-    assert [str(error) for error in found.errors] == [f"tool 'double': {said}"]
+    result = await run(answer(output=1), context=context, tools=desk())
+    assert [str(error) for error in result.errors] == [f"tool 'double': {message}"]
 
 
 @pytest.mark.rule("C7")
@@ -658,9 +658,9 @@ async def test_what_is_no_gate_can_not_be_opened(gate: str) -> None:
 
 @pytest.mark.rule("I1")
 async def test_where_no_instance_is_the_error_says_so() -> None:
-    found = await run(answer(call("double", n=1, _instance="①")), answer(output=1), tools=desk())
-    said = "tool 'double', at _instance: there is no instance '①'; there are: none"
-    assert [str(error) for error in found.errors] == [said]
+    result = await run(answer(call("double", n=1, _instance="①")), answer(output=1), tools=desk())
+    message = "tool 'double', at _instance: there is no instance '①'; there are: none"
+    assert [str(error) for error in result.errors] == [message]
 
 
 @pytest.mark.rule("D11")
@@ -668,19 +668,19 @@ async def test_a_delegate_that_lacks_a_model_is_named_with_its_tool() -> None:
     tools = Tools()
     tools.register("ask", {"_delegate": "one", "_output": {}})
     inner: Json = {"context": [{"type": "text", "text": "x"}], "schema": {}}
-    of = Agent(None, tools=tools, delegates={"one": inner})
+    runner = Agent(None, tools=tools, delegates={"one": inner})
     with pytest.raises(errors.DelegateError) as caught:
-        await tools(call("ask"), delegates=of.delegates)
+        await tools(call("ask"), delegates=runner.delegates)
     assert str(caught.value) == "tool 'ask': the delegate 'one' failed: it needs a model, and none is set"
 
 
 @pytest.mark.rule("L5")
 async def test_a_plan_all_of_whose_calls_were_made_is_delivered_where_no_further_call_may_start() -> None:
     plan: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
-    made = await Agent(None, tools=desk()).run([plan])
-    standing = [one for one in made.context if one["type"] != "output"]
-    found = await Agent(None, tools=desk(), limits=Limits(calls=0)).run(standing)
-    assert found.output == 2
+    first = await Agent(None, tools=desk()).run([plan])
+    standing = [message for message in first.context if message["type"] != "output"]
+    result = await Agent(None, tools=desk(), limits=Limits(calls=0)).run(standing)
+    assert result.output == 2
     with pytest.raises(errors.LimitExceeded, match="its 0 calls"):
         await Agent(None, tools=desk(), limits=Limits(calls=0)).run([plan])
 
@@ -691,8 +691,8 @@ async def test_a_plan_all_of_whose_calls_were_made_is_delivered_where_no_further
 )
 async def test_what_an_alternative_stands_for_withholds_no_output(output: str) -> None:
     calls = [call("bad"), call("double", n=1), call("double", n=2)]
-    found = await run(answer(*calls, output=output), tools=desk())
-    assert found.output == (4 if output.endswith("†calls.2") else 2)
+    result = await run(answer(*calls, output=output), tools=desk())
+    assert result.output == (4 if output.endswith("†calls.2") else 2)
 
 
 @pytest.mark.rule("T1")
@@ -709,10 +709,10 @@ async def test_what_stands_for_an_item_is_derived_where_an_expression_made_it_of
     instead: str, *, is_taken: bool
 ) -> None:
     batch = call("bad", n="†each", _each=[1], _else=instead)
-    found = await run(
+    result = await run(
         answer(call("look"), batch, call("marked", v="†calls.1"), output="†calls.2"), answer(output=0), tools=desk()
     )
-    assert found.output == (["x"] if is_taken else 0)
+    assert result.output == (["x"] if is_taken else 0)
 
 
 @pytest.mark.rule("L8")
@@ -721,35 +721,37 @@ async def test_the_record_of_a_delegate_says_of_which_call_it_is() -> None:
     tools = Tools()
     tools.register("ask", {"_delegate": "one", "properties": {"of": {}}, "_output": {}})
     inner: Json = {"context": [{"type": "plan", "plan": [{"_value": 1}], "output": "†calls.0"}], "schema": {}}
-    of = Agent(None, tools=tools, delegates={"one": inner})
-    made = call("ask", of="x")
-    async with of.stream([{"type": "plan", "plan": [made], "output": "†calls.0"}], record=entries.append) as running:
+    runner = Agent(None, tools=tools, delegates={"one": inner})
+    asking = call("ask", of="x")
+    async with runner.stream(
+        [{"type": "plan", "plan": [asking], "output": "†calls.0"}], record=entries.append
+    ) as running:
         async for _ in running:
             pass
     outer, below = (entry for entry in entries if "began" in entry)
     assert "call" not in outer
-    assert (below["at"], below["call"]) == (["0.0"], made)
+    assert (below["at"], below["call"]) == (["0.0"], asking)
 
 
 @pytest.mark.rule("S10")
 @pytest.mark.parametrize(("part", "is_taken"), [("a", True), ("b", False)])
 async def test_of_a_value_each_part_is_derived_by_itself(part: str, *, is_taken: bool) -> None:
     value: Json = {"_value": {"a": "written", "b": "{†calls.0.t + 'x'}"}}
-    found = await run(
+    result = await run(
         answer(call("look"), value, call("marked", v=f"†calls.1.{part}"), output="†calls.2"),
         answer(output=0),
         tools=desk(),
     )
-    assert found.output == ("written" if is_taken else 0)
+    assert result.output == ("written" if is_taken else 0)
 
 
 @pytest.mark.rule("O4")
 async def test_what_can_not_be_written_names_the_path_of_the_call() -> None:
-    made = call("put", v=1, _outputPath="†state.x", _outputMethod="push")
-    found = await run(answer(made), answer(output=1), context=[{"type": "state", "x": 1}], tools=desk())
-    (error,) = found.errors
-    said = "tool 'put', at _outputPath: can't push †state.x: .x is not a list: nothing can be added to it"
-    assert (error.message, error.path) == (said, "_outputPath")
+    push = call("put", v=1, _outputPath="†state.x", _outputMethod="push")
+    result = await run(answer(push), answer(output=1), context=[{"type": "state", "x": 1}], tools=desk())
+    (error,) = result.errors
+    message = "tool 'put', at _outputPath: can't push †state.x: .x is not a list: nothing can be added to it"
+    assert (error.message, error.path) == (message, "_outputPath")
 
 
 @pytest.mark.rule("T3")
@@ -757,15 +759,15 @@ async def test_a_tool_that_takes_nothing_says_so() -> None:
     tools = Tools()
     tools.register("ring", {"additionalProperties": False, "_output": {}})
     tools.activity("ring", lambda: 1)
-    found = await run(answer(call("ring", n=1)), answer(output=1), tools=tools)
-    assert found.errors[0].message.endswith("; it takes no parameters")
+    result = await run(answer(call("ring", n=1)), answer(output=1), tools=tools)
+    assert result.errors[0].message.endswith("; it takes no parameters")
 
 
 @pytest.mark.rule("L2", "S10")
 @pytest.mark.parametrize("sealed", [True, False])
 async def test_what_a_sealed_planner_is_told_stands_in_the_error_of_a_sealed_run_alone(*, sealed: bool) -> None:
-    found = await run(answer(call("bad")), answer(output=1), tools=desk(), config=Config(sealed=sealed))
-    (failed,) = (one for one in found.context if one["type"] == "error")
+    result = await run(answer(call("bad")), answer(output=1), tools=desk(), config=Config(sealed=sealed))
+    (failed,) = (message for message in result.context if message["type"] == "error")
     assert (failed["error"] == "tool 'bad': ValueError: no") is True
     assert any("told" in key for key in failed) is sealed
 
@@ -776,10 +778,10 @@ async def test_what_an_activity_returns_as_messages_is_its_result(count: int, va
     tools = Tools()
     tools.register("note", {"_output": {}})
     tools.activity("note", lambda: [State({"n": number}) for number in range(count)])
-    found = await run(answer(call("note"), output="†calls.0"), tools=tools)
+    result = await run(answer(call("note"), output="†calls.0"), tools=tools)
     each = [{"type": "state", "state": {"n": number}} for number in range(count)]
-    assert found.output == (each if value is None else value)
-    assert found.context.state == {"n": count - 1}
+    assert result.output == (each if value is None else value)
+    assert result.context.state == {"n": count - 1}
 
 
 @pytest.mark.rule("L6")
@@ -802,16 +804,16 @@ def test_what_was_decided_between_two_runs_is_told_from_what_a_run_has_left() ->
 async def test_what_happens_in_a_delegate_says_by_which_call_it_was_led_to() -> None:
     tools = desk()
     tools.register("ask", {"_delegate": "one", "_output": {}})
-    made: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
-    inner: Json = {"context": [made], "schema": {}, "config": {"tools": ["double"]}}
-    of = Agent(None, tools=tools, delegates={"one": inner})
-    async with of.stream([{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]) as running:
-        seen = [event async for event in running]
-    below = [event for event in seen if event.depth]
+    plan: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
+    inner: Json = {"context": [plan], "schema": {}, "config": {"tools": ["double"]}}
+    runner = Agent(None, tools=tools, delegates={"one": inner})
+    async with runner.stream([{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]) as running:
+        received = [event async for event in running]
+    below = [event for event in received if event.depth]
     assert {type(event).__name__ for event in below} >= {"CallStarted", "CallFinished"}
     assert [len(event.path) for event in below] == [1] * len(below)
     assert {event.path[0].tool for event in below} == {"ask"}
-    assert not any(event.path for event in seen if not event.depth)
+    assert not any(event.path for event in received if not event.depth)
 
 
 @pytest.mark.rule("L6", "P4")
@@ -822,12 +824,12 @@ async def test_what_was_decided_of_a_call_for_every_item_holds_for_each(
 ) -> None:
     batch = call("double", n="†each", _each=[1, 2])
     plan: Json = {"type": "plan", "plan": [batch], "output": "†calls.0", "_of": "0"}
-    of = Agent(None, tools=desk(), approve=None if approver is None else always(approver))
+    runner = Agent(None, tools=desk(), approve=None if approver is None else always(approver))
     if output is None:
         with pytest.raises(errors.PlanFailed, match="item 0: denied; item 1: denied"):
-            await of.run([plan, approval("0.0", batch, ruling)])
+            await runner.run([plan, approval("0.0", batch, ruling)])
     else:
-        assert (await of.run([plan, approval("0.0", batch, ruling)])).output == output
+        assert (await runner.run([plan, approval("0.0", batch, ruling)])).output == output
 
 
 @pytest.mark.rule("O1", "E2")
@@ -839,8 +841,8 @@ async def test_a_position_is_written_in_brackets_and_a_group_reads_digits_as_one
         """All."""
         return [{"id": "a"}, {"id": "b"}]
 
-    for output, came in (("†calls.0[1].id", "b"), ("{†calls.0.1.id}", "b"), ("{†calls.0[1].id}", "b")):
-        assert (await agent(answer(call("orders"), output=output), tools=tools).run("go", str)).output == came
+    for output, expected in (("†calls.0[1].id", "b"), ("{†calls.0.1.id}", "b"), ("{†calls.0[1].id}", "b")):
+        assert (await agent(answer(call("orders"), output=output), tools=tools).run("go", str)).output == expected
     keyed = agent(answer(call("orders"), output="†calls.0.1.id"), tools=tools, limits=Limits(requests=1))
     with pytest.raises(errors.LimitExceeded, match=re.escape("a list has positions: write †calls.0[1].id")):
         await keyed.run("go", str)
@@ -856,7 +858,7 @@ async def test_a_reader_that_lacks_a_model_says_so() -> None:
 
 @pytest.mark.rule("D11")
 @pytest.mark.parametrize(
-    ("calls", "said"),
+    ("calls", "message"),
     [
         ([call("bad")], "tool 'ask': the delegate 'one' failed: activity"),
         ([call("inner")], "tool 'ask': the delegate 'one' → 'two' failed: activity"),
@@ -864,7 +866,7 @@ async def test_a_reader_that_lacks_a_model_says_so() -> None:
     ],
 )
 async def test_why_a_delegate_failed_is_told_by_kind_behind_the_tool_that_was_called(
-    calls: list[Json], said: str
+    calls: list[Json], message: str
 ) -> None:
     tools = desk()
     tools.register("ask", {"_delegate": "one", "_output": {}})
@@ -883,4 +885,4 @@ async def test_why_a_delegate_failed_is_told_by_kind_behind_the_tool_that_was_ca
         await Agent(None, tools=tools, delegates=plans).run(
             [{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]
         )
-    assert str(failed.value) == said
+    assert str(failed.value) == message

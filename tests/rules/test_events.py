@@ -1,4 +1,4 @@
-"""What the events of calls hold, whole: of each way in which a call is made, and of each end that it comes to."""
+"""All that the events of calls hold, for each way in which a call is made and each way in which it ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARY = {"at", "key", "maker", "depth", "path", "within", "place", "seconds"}
 
 
 def desk() -> Tools:
-    tools, tried = Tools(), list[int]()
+    tools, attempts = Tools(), list[int]()
 
     @tools.tool(effects="none")
     def look(n: int = 0) -> int:
@@ -33,54 +33,56 @@ def desk() -> Tools:
     @tools.tool(retries=1, effects="none")
     def again(n: int, _progress: Progress) -> int:
         """Fail once."""
-        _progress(len(tried), 2, "so far")
-        tried.append(n)
-        if len(tried) == 1:
+        _progress(len(attempts), 2, "so far")
+        attempts.append(n)
+        if len(attempts) == 1:
             raise ValueError("first")
         return n
 
-    assert [one.name for one in (look, bad, again)] == ["look", "bad", "again"]
+    assert [tool.name for tool in (look, bad, again)] == ["look", "bad", "again"]
     tools.backoff = Backoff(first=0.001)
     tools.register("latent", {"properties": {"of": {}, "_output": {"type": "integer"}}})
     tools.register("ask", {"_delegate": "one", "properties": {"n": {}}, "_output": {}})
     return tools
 
 
-def told(event: events.CallEvent) -> Json:
+def described(event: events.CallEvent) -> Json:
     """An event as its type and what it holds beyond its defaults."""
-    own: Json = {"is": type(event).__name__}
+    description: Json = {"is": type(event).__name__}
     for field in fields(event):
         value = getattr(event, field.name)
         if field.name in _VARY or value in (None, (), "") or value is False:
             continue
         if field.name == "made" and value == event.call:
             continue
-        own[field.name] = dict(value) if isinstance(value, Call) else str(value) if field.name == "error" else value
-    return own
+        description[field.name] = (
+            dict(value) if isinstance(value, Call) else str(value) if field.name == "error" else value
+        )
+    return description
 
 
-async def heard(*calls: Json) -> dict[str, list[Json]]:
-    """What is told of calls, by their places."""
+async def events_by_place(*calls: Json) -> dict[str, list[Json]]:
+    """The events of calls by the places of the calls."""
     script = models.Scripted([answer(*calls), answer(output="end")])
-    own = Agent(
+    runner = Agent(
         script, tools=desk(), delegates={"one": {"context": [{"type": "plan", "plan": [], "output": "†input.n"}]}}
     )
-    found: dict[str, list[Json]] = {}
-    async with own.stream([{"type": "state", "z": 0}], str) as run:
+    by_place: dict[str, list[Json]] = {}
+    async with runner.stream([{"type": "state", "z": 0}], str) as run:
         async for event in run:
             if isinstance(event, events.CallEvent):
-                found.setdefault(str(event.place), []).append(told(event))
+                by_place.setdefault(str(event.place), []).append(described(event))
                 if isinstance(event, events.CallStarted):
                     assert event.key.endswith(f"/{event.place}")
                 if isinstance(event, events.CallFinished):
                     assert bool(event.maker) == (event.call.tool == "ask")
-    return found
+    return by_place
 
 
-def ready(made: Json, value: Any = None, **more: Any) -> list[Json]:
-    """The events of a call that is made without more ado."""
-    finished = {"is": "CallFinished", "call": made} | ({} if value is None else {"value": value}) | more
-    return [{"is": "CallReady", "call": made}, {"is": "CallStarted", "call": made}, finished]
+def ready(element: Json, value: Any = None, **more: Any) -> list[Json]:
+    """The events of a call that is made at once and succeeds."""
+    finished = {"is": "CallFinished", "call": element} | ({} if value is None else {"value": value}) | more
+    return [{"is": "CallReady", "call": element}, {"is": "CallStarted", "call": element}, finished]
 
 
 LOOK = call("look", n=1, _outputPath="†state.x")
@@ -176,9 +178,9 @@ HEARD: list[tuple[list[Json], dict[str, list[Json]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("calls", "found"), HEARD, ids=[str(calls) for calls, _ in HEARD])
-async def test_what_is_told_of_a_call_is_told_whole(calls: list[Json], found: dict[str, list[Json]]) -> None:
-    assert await heard(*calls) == found
+@pytest.mark.parametrize(("calls", "expected"), HEARD, ids=[str(calls) for calls, _ in HEARD])
+async def test_what_is_told_of_a_call_is_told_whole(calls: list[Json], expected: dict[str, list[Json]]) -> None:
+    assert await events_by_place(*calls) == expected
 
 
 @pytest.mark.rule("L6", "S9")
@@ -190,21 +192,23 @@ async def test_what_waits_for_a_decision_is_told_whole() -> None:
              "config": {"tools": ["look"]}}  # fmt: skip
     calls = [call("look", n=2), call("seeing", n="{†calls.0 + 1}"), ASK]
 
-    def approve(made: Call, *_: Any) -> Any:
-        return HOLD if made.get("n") == 3 else True
+    def approve(call: Call, *_: Any) -> Any:
+        return HOLD if call.get("n") == 3 else True
 
-    own = agent(answer(*calls, output=["†calls.1", "†calls.2"]), tools=tools, delegates={"one": inner}, approve=approve)
-    found = await own.run([{"type": "state", "a": 1}])
-    seen = [
-        {field.name: getattr(one, field.name) for field in fields(one)}
-        for one in sorted(approvals.pending(found.context), key=lambda one: one.of)
+    runner = agent(
+        answer(*calls, output=["†calls.1", "†calls.2"]), tools=tools, delegates={"one": inner}, approve=approve
+    )
+    result = await runner.run([{"type": "state", "a": 1}])
+    waiting = [
+        {field.name: getattr(pending, field.name) for field in fields(pending)}
+        for pending in sorted(approvals.pending(result.context), key=lambda pending: pending.of)
     ]
-    assert [(one["of"], dict(one["call"]), one["delegates"], one["wants_result"]) for one in seen] == [
+    assert [(entry["of"], dict(entry["call"]), entry["delegates"], entry["wants_result"]) for entry in waiting] == [
         ("0.1", call("seeing", n=3, _scopes=["state"]), (), False),
         ("0.2", {**ASK, "_delegate": "one"}, (), False),
     ]
-    assert [(list(one["crossing"]), one["sources"], one["derived"]) for one in seen] == [
+    assert [(list(entry["crossing"]), entry["sources"], entry["derived"]) for entry in waiting] == [
         ([{"type": "state", "a": 1}], {"n": "{†calls.0 + 1}"}, ("n",)),
         ([], {}, ()),
     ]
-    assert seen[0]["takes"]["properties"] == {"n": {"type": "integer"}}
+    assert waiting[0]["takes"]["properties"] == {"n": {"type": "integer"}}

@@ -18,12 +18,12 @@ DATA = {"type": "input", "items": ["ab", "cde"], "n": 7, "secret": "Ann"}
 
 
 def toolbox(log: list[Any] | None = None) -> Tools:
-    tools, seen = Tools(), [] if log is None else log
+    tools, entries = Tools(), [] if log is None else log
 
     @tools.tool(effects="none")
     async def find(what: str) -> list[str]:  # pyright: ignore[reportUnusedFunction]
-        """Find what there is; of "bad" nothing is known."""
-        seen.append(what)
+        """Find what there is; "bad" can't be looked for."""
+        entries.append(what)
         if what == "bad":
             raise ValueError("no")
         return [] if what == "nothing" else [what, "secret"]
@@ -31,14 +31,14 @@ def toolbox(log: list[Any] | None = None) -> Tools:
     @tools.tool
     async def pay(amount: int) -> int:  # pyright: ignore[reportUnusedFunction]
         """Pay."""
-        seen.append(amount)
+        entries.append(amount)
         return amount
 
     return tools
 
 
 async def planned(*calls: Json, output: Any = "done", **more: Any) -> tuple[Result[Any], list[Any]]:
-    """What a plan of somebody's own comes to, without a model, and what was done."""
+    """The result of a plan that no model wrote, without a model, and what was done."""
     log: list[Any] = []
     runner = Agent(None, tools=toolbox(log), **more)
     try:
@@ -110,9 +110,9 @@ async def test_a_model_is_shown_the_expression_and_the_kinds_that_it_read_and_as
     runner = agent(first, answer(output="looked"), tools=toolbox(log))
     result = await runner.run([DATA], str)
     assert result.output == "looked"
-    shown = text_of(sent(runner)[1].messages)
-    assert "{len(†calls.0) > 0 and †input.secret != ''} doesn't hold" in shown
-    assert "†calls.0 is a list of 0 items; †input.secret is a text" in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert "{len(†calls.0) > 0 and †input.secret != ''} doesn't hold" in prompt
+    assert "†calls.0 is a list of 0 items; †input.secret is a text" in prompt
     assert [error.code for error in result.errors] == ["not_as_expected"]
 
 
@@ -121,9 +121,9 @@ async def test_in_a_sealed_run_it_tells_kinds_and_nothing_of_the_data() -> None:
     first = answer(call("find", what="x"), {"_expect": "{†calls.0[1] == 'x'}"}, output="ok")
     runner = agent(first, answer(output="looked"), tools=toolbox(), config=Config(sealed=True))
     await runner.run([{"type": "user", "message": "go"}], str)
-    shown = text_of(sent(runner)[1].messages)
-    assert "{†calls.0[1] == 'x'} doesn't hold: †calls.0 is a list of 2 items" in shown
-    assert '"secret"' not in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert "{†calls.0[1] == 'x'} doesn't hold: †calls.0 is a list of 2 items" in prompt
+    assert '"secret"' not in prompt
 
 
 @pytest.mark.rule("O6")
@@ -160,24 +160,24 @@ async def test_one_that_is_none_is_refused_and_nothing_behind_it_is_made(element
 
 @pytest.mark.rule("C13", "L5", "L6")
 async def test_it_is_no_call_to_an_approver_a_limit_or_a_price() -> None:
-    asked: list[str] = []
+    approved: list[str] = []
 
-    async def approve(one: Json, *_: object) -> bool:
-        asked.append(one["_tool"])
+    async def approve(call: Json, *_: object) -> bool:
+        approved.append(call["_tool"])
         return True
 
     elements = [call("find", what="x"), {"_expect": "{len(†calls.0) > 1}"}, call("pay", amount=1)]
     result, _ = await planned(*elements, approve=approve, limits=Limits(calls=2))
     assert result.output == "done"
-    assert asked == ["find", "pay"]
+    assert approved == ["find", "pay"]
 
 
 @pytest.mark.rule("L8")
 @pytest.mark.parametrize("holds", [True, False])
 async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_takes_the_same_branch(holds: bool) -> None:
     entries: list[Json] = []
-    said = [call("find", what="x"), {"_expect": f"{{len(†calls.0) > {1 if holds else 3}}}"}, call("pay", amount=1)]
-    plan = {"type": "plan", "plan": said, "output": "†calls.2"}
+    elements = [call("find", what="x"), {"_expect": f"{{len(†calls.0) > {1 if holds else 3}}}"}, call("pay", amount=1)]
+    plan = {"type": "plan", "plan": elements, "output": "†calls.2"}
     log: list[Any] = []
     stream = Agent(None, tools=toolbox(log)).stream([DATA, plan], record=entries.append)
     try:
@@ -189,7 +189,7 @@ async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_takes_the_same_b
     whole = list(log)
     for cut in range(1, len(entries) + 1):
         context = recover_context(json.loads(json.dumps(entries[:cut])))
-        before = [one["_call"] for one in context if "_call" in one]
+        before = [message["_call"] for message in context if "_call" in message]
         log.clear()
         again = Agent(None, tools=toolbox(log))
         if holds:
@@ -197,17 +197,19 @@ async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_takes_the_same_b
         else:
             with pytest.raises(errors.ActumError):
                 await again.resume(context)
-        done = [next(iter(one.values())) for one in ({k: v for k, v in c.items() if k != "_tool"} for c in before)]
-        assert [*(one for one in done if not str(one).startswith("{")), *log] == whole
+        done = [
+            next(iter(members.values())) for members in ({k: v for k, v in c.items() if k != "_tool"} for c in before)
+        ]
+        assert [*(value for value in done if not str(value).startswith("{")), *log] == whole
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 10_000])
 async def test_it_is_the_same_however_the_answer_arrives(pieces: int) -> None:
     log: list[Any] = []
-    said = answer(
+    solution = answer(
         call("find", what="x"), {"_expect": "{len(†calls.0) > 5}"}, call("pay", amount=1), {"_then": True}, output="ok"
     )
-    model = models.Scripted([json.dumps(said), answer(output="no")], chunk=pieces)
+    model = models.Scripted([json.dumps(solution), answer(output="no")], chunk=pieces)
     result = await Agent(model, tools=toolbox(log)).run([DATA])
     assert (result.output, log) == ("no", ["x"])
 

@@ -22,9 +22,9 @@ SPENT = Usage(requests=1, input_tokens=10, output_tokens=2)
 
 
 def two(first: list[Any], second: list[Any], **more: Any) -> tuple[Scripted, Scripted, Fallback]:
-    one = Scripted(first, name="first", usage=SPENT, **more)
-    other = Scripted(second, name="second", usage=SPENT)
-    return one, other, Fallback([one, other])
+    primary = Scripted(first, name="first", usage=SPENT, **more)
+    secondary = Scripted(second, name="second", usage=SPENT)
+    return primary, secondary, Fallback([primary, secondary])
 
 
 @pytest.mark.rule("L5")
@@ -34,11 +34,11 @@ def two(first: list[Any], second: list[Any], **more: Any) -> tuple[Scripted, Scr
 async def test_the_second_answers_where_the_first_is_down_or_declines(code: str) -> None:
     first, second, model = two([ModelError("no", code=code)], [answer(output=1)])
     async with Agent(model, tools=Tools()).stream("go") as stream:
-        seen = [event async for event in stream]
+        received = [event async for event in stream]
     assert stream.result.output == 1
     assert (len(first.requests), len(second.requests)) == (1, 1)
-    assert [event.error.code for event in seen if isinstance(event, events.Retried)] == [code]
-    assert [event.model for event in seen if isinstance(event, events.RequestFinished)] == ["second"]
+    assert [event.error.code for event in received if isinstance(event, events.Retried)] == [code]
+    assert [event.model for event in received if isinstance(event, events.RequestFinished)] == ["second"]
     assert (stream.result.usage.requests, stream.result.usage.fallbacks) == (2, 1)
 
 
@@ -73,12 +73,12 @@ async def test_a_run_stays_with_the_model_that_has_answered() -> None:
 
 
 async def test_a_call_that_had_started_is_not_made_again_by_the_second() -> None:
-    tools, made = Tools(), list[int]()
+    tools, payments = Tools(), list[int]()
     started = asyncio.Event()
 
     @tools.tool
     def pay(n: int) -> int:
-        made.append(n)
+        payments.append(n)
         started.set()
         return n
 
@@ -89,7 +89,7 @@ async def test_a_call_that_had_started_is_not_made_again_by_the_second() -> None
 
     model = Fallback([Scripted([cut]), Scripted([answer(call("pay", n=7), output="†calls.0")])])
     assert (await Agent(model, tools=tools).run("go")).output == 7
-    assert made == [7]
+    assert payments == [7]
 
 
 async def test_each_model_is_sent_the_schema_in_the_form_that_its_provider_takes() -> None:

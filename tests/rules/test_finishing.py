@@ -63,7 +63,7 @@ class Case:
     at_once: int
 
     @property
-    def made(self) -> int:
+    def work_count(self) -> int:
         return sum(MADE[element] for element in self.elements)
 
     def calls(self) -> list[Json]:
@@ -84,16 +84,16 @@ class Case:
 @st.composite
 def drawn(draw: st.DrawFn) -> Case:
     elements = draw(st.lists(st.sampled_from(ELEMENTS), min_size=2, max_size=4))
-    made = sum(MADE[element] for element in elements)
+    count = sum(MADE[element] for element in elements)
     kinds = st.sampled_from(CUTS)
     return Case(
         elements=elements,
         corrections=draw(st.integers(0, 2)),
-        turns=draw(st.permutations(range(made))),
-        held=draw(st.lists(st.booleans(), min_size=made, max_size=made)),
+        turns=draw(st.permutations(range(count))),
+        held=draw(st.lists(st.booleans(), min_size=count, max_size=count)),
         cuts=draw(st.lists(st.tuples(kinds, st.integers(0, 40)), max_size=3)),
-        decided=draw(st.permutations(range(made))),
-        at_once=draw(st.integers(1, made)),
+        decided=draw(st.permutations(range(count))),
+        at_once=draw(st.integers(1, count)),
     )
 
 
@@ -109,7 +109,7 @@ class Stage:
     turns: list[asyncio.Event] = field(default_factory=list[asyncio.Event])
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Set where the run is to be cut."""
-    asked: int = 0
+    questions: int = 0
     finished: int = 0
     entries: list[Json] = field(default_factory=list[Json])
     told_before: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
@@ -121,8 +121,8 @@ class Stage:
     def killed(self, number: int) -> list[Json]:
         """The context that is left by a kill behind one of the entries from the answer's output on."""
         entries = self.entries
-        told = max((at for at, entry in enumerate(entries) if "output" in entry and not entry["at"]), default=0)
-        stop = told + 1 + number % max(1, len(entries) - told)
+        output_at = max((at for at, entry in enumerate(entries) if "output" in entry and not entry["at"]), default=0)
+        stop = output_at + 1 + number % max(1, len(entries) - output_at)
         self.begun.subtract(key for key, before in self.told_before if before > stop)
         return recover_context(entries[:stop])
 
@@ -155,11 +155,11 @@ class Stage:
         model, approve = (self.case.model(), self.hold) if is_first else (None, None)
         return Agent(model, tools=tools, delegates={"inner": INNER}, approve=approve)
 
-    async def hold(self, made: Call, *_: object) -> Any:
-        if made.tool != "work":
+    async def hold(self, call: Call, *_: object) -> Any:
+        if call.tool != "work":
             return True
-        self.asked += 1
-        if not self.case.held[(self.asked - 1) % len(self.case.held)]:
+        self.questions += 1
+        if not self.case.held[(self.questions - 1) % len(self.case.held)]:
             return True
         self.waiting += 1
         self.release()
@@ -190,8 +190,8 @@ async def run_until(case: Case, cut: Cut, begun: Counter[str], context: Context 
     stage = Stage(
         case,
         begun,
-        case.made - len(done),
-        end_after=number % (case.made + 1) if how == "cancel" else None,
+        case.work_count - len(done),
+        end_after=number % (case.work_count + 1) if how == "cancel" else None,
         waiting=waiting,
     )
     before = Counter(begun)
@@ -232,8 +232,8 @@ async def to_the_end(case: Case) -> tuple[Context, Any, Counter[str]]:
     while waiting := approvals.pending(context):
         assert output is None
         places = [waiting[turn % len(waiting)].of for turn in case.decided[: case.at_once]]
-        for of in dict.fromkeys(places):
-            context = approvals.decided(context, of, "approve")
+        for place in dict.fromkeys(places):
+            context = approvals.decided(context, place, "approve")
         context, output = await run_until(case, NOT_CUT, begun, context)
     return context, output, begun
 
@@ -243,11 +243,11 @@ async def to_the_end(case: Case) -> tuple[Context, Any, Counter[str]]:
 def test_in_whatever_order_equal_calls_finish_each_is_made_once_and_keeps_its_value(case: Case) -> None:
     context, output, begun = asyncio.run(asyncio.wait_for(to_the_end(case), 60))
     count = len(case.elements)
-    own: list[str | list[str]] = output[:count]
+    direct: list[str | list[str]] = output[:count]
     read: list[str | list[str]] = output[count:]
-    assert own == read, "a reader was given the value of another call"
-    values = [value for one in own for value in (one if isinstance(one, list) else [one])]
-    assert len(set(values)) == len(values) == case.made, "two calls share a value"
+    assert direct == read, "a reader was given the value of another call"
+    values = [value for result in direct for value in (result if isinstance(result, list) else [result])]
+    assert len(set(values)) == len(values) == case.work_count, "two calls share a value"
     assert set(values) == set(+begun), "a call was made again under another key"
     left = [message["_of"] for message in context if "_call" in message]
     assert len(left) == len(set(left)), "a call has left two messages"

@@ -43,9 +43,9 @@ def tools_() -> Tools:
 
 @pytest.mark.rule("I1")
 def test_call_schemas_gain_the_instances_in_order_where_there_are_any() -> None:
-    one = agent(tools=tools_())
-    assert all("_instance" not in schema["properties"] for schema in call_schemas(one.compose(TWO[:1])).values())
-    for schema in call_schemas(one.compose(TWO)).values():
+    runner = agent(tools=tools_())
+    assert all("_instance" not in schema["properties"] for schema in call_schemas(runner.compose(TWO[:1])).values())
+    for schema in call_schemas(runner.compose(TWO)).values():
         assert schema["properties"]["_instance"] == {"enum": ["①", "②"]}
         assert "_instance" not in schema["required"]
 
@@ -68,9 +68,9 @@ async def test_an_instance_that_is_not_there_is_a_structural_error() -> None:
 
 @pytest.mark.rule("I1", "M7")
 def test_every_instance_is_shown_beside_what_is_shared() -> None:
-    shown = text_of(agent(tools=tools_()).render(TWO))
-    assert shown.index('"greeting":"hi"') < shown.index("①") < shown.index("②")
-    assert shown.count('"greeting"') == 1
+    prompt = text_of(agent(tools=tools_()).render(TWO))
+    assert prompt.index('"greeting":"hi"') < prompt.index("①") < prompt.index("②")
+    assert prompt.count('"greeting"') == 1
 
 
 # I2
@@ -78,15 +78,15 @@ def test_every_instance_is_shown_beside_what_is_shared() -> None:
 
 @pytest.mark.rule("I2")
 async def test_references_go_to_the_instance_over_the_shared_value() -> None:
-    calls = [call("echo", value=["†state.name", "†state.greeting"], _instance=one) for one in ("①", "②")]
+    calls = [call("echo", value=["†state.name", "†state.greeting"], _instance=instance) for instance in ("①", "②")]
     result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=TWO, tools=tools_())
     assert result.output == [["Ann", "hi"], ["Bob", "hi"]]
 
 
 @pytest.mark.rule("I2")
 async def test_a_call_without_instance_reads_only_the_shared_layer() -> None:
-    one = agent(answer(call("echo", value="†state.name")), answer(output="†state"), tools=tools_())
-    result = await one.run(TWO)
+    runner = agent(answer(call("echo", value="†state.name")), answer(output="†state"), tools=tools_())
+    result = await runner.run(TWO)
     assert isinstance(result.errors[0], errors.UnresolvedReference)
     assert result.output == {"greeting": "hi", "list": [0], "x": {"shared": True}}
 
@@ -95,8 +95,8 @@ async def test_a_call_without_instance_reads_only_the_shared_layer() -> None:
 @pytest.mark.parametrize("late", [True, False])
 def test_the_instance_stands_over_the_shared_value_whatever_their_ages(late: bool) -> None:
     shared: Json = {"type": "state", "a": {"x": 0, "y": 0}}
-    own: Json = {"type": "state", "a": {"x": 1}, "_instance": "①"}
-    context = Context([shared, own] if late else [own, shared])
+    override: Json = {"type": "state", "a": {"x": 1}, "_instance": "①"}
+    context = Context([shared, override] if late else [override, shared])
     assert context.of("①").state == {"a": {"x": 1, "y": 0}}
     assert context.state == {"a": {"x": 0, "y": 0}}
 
@@ -138,21 +138,23 @@ async def test_a_call_waits_for_its_own_instance_and_not_for_another() -> None:
     ]
     result = await run(answer(*calls), answer(output=1), context=TWO, tools=tools_())
     assert [error.to_dict()["code"] for error in result.errors] == ["unresolved_reference"]
-    written = [(one.get("_instance"), one["data"]) for one in result.context if one.get("kind") == "result"]
+    written = [
+        (message.get("_instance"), message["data"]) for message in result.context if message.get("kind") == "result"
+    ]
     assert written == [("①", 1)]
 
 
 @pytest.mark.rule("I2", "O9")
 @pytest.mark.parametrize("instance", ["①", None])
 async def test_what_reads_a_path_ends_as_its_writer_in_the_same_instance_does(instance: str | None) -> None:
-    own: Json = {} if instance is None else {"_instance": instance}
-    made = call("echo", value=1, _outputPath="†state.made", **own)
-    for writer, told in (({**made, "_when": False}, 0), ({**made, "wrong": 1}, 2)):
+    members: Json = {} if instance is None else {"_instance": instance}
+    writing = call("echo", value=1, _outputPath="†state.made", **members)
+    for writer, count in (({**writing, "_when": False}, 0), ({**writing, "wrong": 1}, 2)):
         result = await run(
-            answer(writer, call("echo", value="†state.made", **own)), answer(output=1), context=TWO, tools=tools_()
+            answer(writer, call("echo", value="†state.made", **members)), answer(output=1), context=TWO, tools=tools_()
         )
-        assert [one.message for one in result.errors if "nothing fills" in one.message] == []
-        assert len(result.errors) == told
+        assert [error.message for error in result.errors if "nothing fills" in error.message] == []
+        assert len(result.errors) == count
 
 
 @pytest.mark.rule("I2", "O9")
@@ -180,9 +182,9 @@ async def test_a_batch_is_one_request_and_missing_and_repeated_instances_are_vis
     ids = [f"#{number}" for number in range(6)]
     context: list[Json] = [{"type": "state", "n": number, "_instance": one_id} for number, one_id in enumerate(ids)]
     calls = [call("echo", value="†state.n", _instance=one_id, _outputPath="†state.m") for one_id in [*ids[:-1], ids[0]]]
-    one = agent(answer(*calls, output="ok"), tools=tools_())
-    result = await one.run(context)
-    assert len(sent(one)) == 1
+    runner = agent(answer(*calls, output="ok"), tools=tools_())
+    result = await runner.run(context)
+    assert len(sent(runner)) == 1
     assert [result.context.of(one_id).get("†state.m") for one_id in ids] == [0, 1, 2, 3, 4, None]
     (solution,) = result.solutions
     assert list(solution.instances) == ids
@@ -219,10 +221,10 @@ async def test_an_output_per_instance_reads_in_its_instance() -> None:
 @pytest.mark.rule("I4")
 async def test_a_missing_instance_of_the_output_is_asked_for_again() -> None:
     whole = {"①": {"text": "a"}, "②": {"text": "b"}}
-    one = agent(answer(output={"①": {"text": "a"}}), answer(output=whole), config=Config(instanced_output=True))
-    result = await one.run(TWO, Greeting)
+    runner = agent(answer(output={"①": {"text": "a"}}), answer(output=whole), config=Config(instanced_output=True))
+    result = await runner.run(TWO, Greeting)
     assert result.output == {"①": Greeting(text="a"), "②": Greeting(text="b")}
-    assert "②" in text_of(sent(one)[1].messages[-1:])
+    assert "②" in text_of(sent(runner)[1].messages[-1:])
 
 
 # I5
@@ -231,11 +233,11 @@ async def test_a_missing_instance_of_the_output_is_asked_for_again() -> None:
 NAMES: list[Json] = [{"_instance": "②"}, {"properties": {"_instance": {"enum": ["②", "③"]}}}]
 
 
-def telling(own: Json, **more: Any) -> Tools:
+def telling(schema: Json, **more: Any) -> Tools:
     """A tool with its own instance or instances, carried out by code that says whose name it is handed."""
     tools = Tools()
-    properties: Json = {**own.get("properties", {}), "given": {}, "_output": {}}
-    tools.register("tell", {**own, "_scopes": ["state"], **more, "properties": properties})
+    properties: Json = {**schema.get("properties", {}), "given": {}, "_output": {}}
+    tools.register("tell", {**schema, "_scopes": ["state"], **more, "properties": properties})
 
     def tell(context: Context, given: Any = None) -> Any:
         return [context.get("†state.name"), given]
@@ -246,7 +248,7 @@ def telling(own: Json, **more: Any) -> Tools:
 
 @pytest.mark.rule("I5", "T8")
 def test_a_tools_own_instances_are_offered_instead_of_the_contexts() -> None:
-    fixed, several = (call_schemas(agent(tools=telling(own)).compose(TWO))["tell"] for own in NAMES)
+    fixed, several = (call_schemas(agent(tools=telling(schema)).compose(TWO))["tell"] for schema in NAMES)
     assert "_instance" not in fixed["properties"]
     assert several["properties"]["_instance"] == {"enum": ["②", "③"]}
     assert call_schemas(agent(tools=telling(NAMES[1])).compose(TWO[:1]))["tell"]["properties"]["_instance"]
@@ -256,8 +258,8 @@ def test_a_tools_own_instances_are_offered_instead_of_the_contexts() -> None:
 @pytest.mark.parametrize("written", [{}, {"_instance": "②"}])
 async def test_a_fixed_instance_directs_scopes_references_and_paths(written: Json) -> None:
     tools = telling(NAMES[0], _outputPath="†state.told")
-    told = call("tell", given="†state.name", **written)
-    result = await run(answer(told, output=1), context=TWO, tools=tools)
+    element = call("tell", given="†state.name", **written)
+    result = await run(answer(element, output=1), context=TWO, tools=tools)
     assert result.context.of("②").get("†state.told") == ["Bob", "Bob"]
     assert [result.context.get("†state.told"), result.context.of("①").get("†state.told")] == [None, None]
 
@@ -276,11 +278,11 @@ async def test_a_fixed_instance_directs_what_leaves_no_path_and_each_item() -> N
 @pytest.mark.rule("I5", "T17")
 @pytest.mark.parametrize("named", ["③", {"const": "③"}])
 async def test_a_fixed_instance_that_does_not_exist_is_an_error_and_nothing_is_made(named: Any) -> None:
-    tools, made = Tools(), list[str]()
+    tools, payments = Tools(), list[str]()
     tools.register("pay", {"properties": {"_output": {}}, "_instance": named})
-    tools.activity("pay", lambda: made.append("paid"))
+    tools.activity("pay", lambda: payments.append("paid"))
     result = await run(answer(call("pay")), answer(output="end"), context=TWO, tools=tools)
-    assert (result.output, made) == ("end", [])
+    assert (result.output, payments) == ("end", [])
     assert "there is no instance '③', which its tool names; there are: ①, ②" in str(result.errors[0])
 
 
@@ -288,19 +290,19 @@ async def test_a_fixed_instance_that_does_not_exist_is_an_error_and_nothing_is_m
 async def test_a_delegate_is_handed_the_state_of_a_fixed_instance() -> None:
     tools = Tools()
     tools.register("ask", {"_delegate": "d", "_instance": "②", "_scopes": ["state"], "properties": {"_output": {}}})
-    one = agent(
+    runner = agent(
         answer(call("ask"), output="†calls.0"),
         answer(output="†state.name"),
         tools=tools,
         delegates={"d": {"context": [{"type": "text", "text": "who?"}]}},
     )
-    assert (await one.run(TWO)).output == "Bob"
+    assert (await runner.run(TWO)).output == "Bob"
 
 
 @pytest.mark.rule("I5")
-@pytest.mark.parametrize(("own", "named"), [(NAMES[0], "①"), (NAMES[1], "①")])
-async def test_a_call_for_another_instance_than_its_tools_is_a_structural_error(own: Json, named: str) -> None:
-    result = await run(answer(call("tell", _instance=named)), answer(output=1), context=TWO, tools=telling(own))
+@pytest.mark.parametrize(("schema", "named"), [(NAMES[0], "①"), (NAMES[1], "①")])
+async def test_a_call_for_another_instance_than_its_tools_is_a_structural_error(schema: Json, named: str) -> None:
+    result = await run(answer(call("tell", _instance=named)), answer(output=1), context=TWO, tools=telling(schema))
     assert [error.code for error in result.errors] == ["invalid_parameters"]
     assert "②" in str(result.errors[0])
 
@@ -319,9 +321,9 @@ async def test_an_instance_that_is_no_text_is_said_to_be_none(named: Any) -> Non
 
 
 def pay_of(*instances: str, **more: Any) -> list[Json]:
-    """A tool in the messages of instances, each with the state of its own."""
+    """The messages of two instances, and a message of a tool for each of those that are named."""
     tool: Json = {"pay": {"properties": {"n": {}, "_output": {}}, **more}}
-    return [*TWO, *({"type": "tool", "tool": tool, "_instance": one} for one in instances)]
+    return [*TWO, *({"type": "tool", "tool": tool, "_instance": instance} for instance in instances)]
 
 
 def paying() -> Tools:
@@ -380,21 +382,21 @@ async def test_a_tool_without_parameters_can_be_of_an_instance() -> None:
     tools.activity("ring", lambda call: call["_instance"])  # pyright: ignore
     ring: Json = {"type": "tool", "tool": {"ring": {"_output": {}}}, "_instance": "①"}
     context = [{"type": "state", "x": 1, "_instance": "①"}, ring]
-    found = await run(answer(call("ring", _instance="①"), output="†calls.0"), context=context, tools=tools)
-    assert found.output == "①"
+    result = await run(answer(call("ring", _instance="①"), output="†calls.0"), context=context, tools=tools)
+    assert result.output == "①"
 
 
 @pytest.mark.rule("I5", "S11")
 def test_a_tool_of_one_instance_is_called_for_that_one_by_name() -> None:
-    own: Json = {"type": "tool", "tool": {"look": {"properties": {"n": {}}}}, "_instance": "①"}
-    schema = call_schemas(agent(tools=tools_()).compose([*TWO, own]))["look"]
+    message: Json = {"type": "tool", "tool": {"look": {"properties": {"n": {}}}}, "_instance": "①"}
+    schema = call_schemas(agent(tools=tools_()).compose([*TWO, message]))["look"]
     assert schema["properties"]["_instance"] == {"enum": ["①"]}
     assert "_instance" in schema["required"]
 
 
 @pytest.mark.rule("I2", "O5", "O8")
-@pytest.mark.parametrize(("instance", "seen"), [("①", "Ann"), ("②", "Bob")])
-async def test_what_is_listed_first_reads_what_its_instance_had_before_a_later_write(instance: str, seen: str) -> None:
+@pytest.mark.parametrize(("instance", "name"), [("①", "Ann"), ("②", "Bob")])
+async def test_what_is_listed_first_reads_what_its_instance_had_before_a_later_write(instance: str, name: str) -> None:
     tools = tools_()
 
     @tools.tool
@@ -410,5 +412,5 @@ async def test_what_is_listed_first_reads_what_its_instance_had_before_a_later_w
         call("echo", value="new", _outputPath="†state.name", _instance=instance),
     ]
     result = await run(answer(*calls, output="†calls.1"), context=TWO, tools=tools)
-    assert result.output == [seen, "slow"]
+    assert result.output == [name, "slow"]
     assert result.context.of(instance).state["name"] == "new"

@@ -22,12 +22,12 @@ INTEGER = {"type": "integer"}
 
 def toolbox(log: list[Any] | None = None) -> Tools:
     tools = Tools()
-    seen = log if log is not None else []
+    entries = log if log is not None else []
 
     @tools.tool
     async def step(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
         """Take a step."""
-        seen.append(n)
+        entries.append(n)
         return n + 1
 
     @tools.tool
@@ -65,8 +65,8 @@ async def test_errors_are_told_together_at_the_end_of_the_tick_and_siblings_go_o
 )
 async def test_a_bad_call_is_an_error_of_its_own(bad: Any) -> None:
     log: list[int] = []
-    said: dict[str, Any] = {"calls": [call("step", n=1), bad, call("step", n=2)], "output": 3, "meta": {}}
-    result = await run(said, answer(output=4), schema=INTEGER, tools=toolbox(log))
+    solution: dict[str, Any] = {"calls": [call("step", n=1), bad, call("step", n=2)], "output": 3, "meta": {}}
+    result = await run(solution, answer(output=4), schema=INTEGER, tools=toolbox(log))
     assert (result.output, log, len(result.errors)) == (4, [1, 2], 1)
     assert isinstance(result.errors[0], errors.CallError)
 
@@ -98,15 +98,15 @@ async def test_answers_that_stay_unusable_end_the_run() -> None:
 
 @pytest.mark.rule("L3", "L5")
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("solution", "why"),
     [(answer(call("fail"), output="†calls.0"), "fail"), (answer(output="x"), "doesn't fit its schema")],
 )
-async def test_a_run_that_can_not_ask_again_says_why_it_had_to(asked: Any, why: str) -> None:
-    limited = agent(asked, answer(output=5), tools=toolbox(), limits=Limits(requests=1))
+async def test_a_run_that_can_not_ask_again_says_why_it_had_to(solution: Any, why: str) -> None:
+    limited = agent(solution, answer(output=5), tools=toolbox(), limits=Limits(requests=1))
     with pytest.raises(errors.LimitExceeded, match=f"1 requests without an output; the last error: .*{why}"):
         await limited.run("go", INTEGER)
     with pytest.raises(errors.ModelError, match=f"the script has only 1; the last error: .*{why}"):
-        await agent(asked, tools=toolbox()).run("go", INTEGER)
+        await agent(solution, tools=toolbox()).run("go", INTEGER)
 
 
 @pytest.mark.rule("L3")
@@ -188,8 +188,8 @@ def offers_calls(request: models.ModelRequest) -> bool:
     return request.schema["properties"]["calls"] != {"type": "array", "maxItems": 0}
 
 
-def takes(request: models.ModelRequest, wanted: dict[str, Any]) -> bool:
-    return Validator(request.schema, tool="answer").accepts(wanted)
+def takes(request: models.ModelRequest, solution: dict[str, Any]) -> bool:
+    return Validator(request.schema, tool="answer").accepts(solution)
 
 
 @pytest.mark.rule("L5")
@@ -198,7 +198,7 @@ async def test_on_the_last_request_only_an_output_can_be_answered() -> None:
     assert (await runner.run("go", INTEGER)).output == 2
     first, last = sent(runner)
     assert [offers_calls(first), offers_calls(last)] == [True, False]
-    assert [takes(one, answer(output=None)) for one in (first, last)] == [True, False]
+    assert [takes(request, answer(output=None)) for request in (first, last)] == [True, False]
     assert takes(last, answer(output=3))
     assert takes(last, answer(output="†results.0"))
 
@@ -277,13 +277,13 @@ async def test_an_unknown_count_stays_unknown() -> None:
 
 @pytest.mark.rule("L5")
 async def test_an_answer_is_a_request_also_of_a_model_that_tells_nothing_but_tokens() -> None:
-    told = models.Usage(input_tokens=3, output_tokens=2)
+    usage = models.Usage(input_tokens=3, output_tokens=2)
     replies = [answer(call("step", n=1)), answer(call("step", n=2)), answer(output=1)]
-    result = await Agent(models.Scripted(replies, usage=told), tools=toolbox()).run("go")
+    result = await Agent(models.Scripted(replies, usage=usage), tools=toolbox()).run("go")
     assert (result.usage.requests, result.usage.tokens) == (3, 15)
-    assert [one.usage.requests for one in result.solutions] == [1, 1, 1]
+    assert [solution.usage.requests for solution in result.solutions] == [1, 1, 1]
     with pytest.raises(errors.LimitExceeded) as caught:
-        await Agent(models.Scripted(replies, usage=told), tools=toolbox(), limits=Limits(tokens=10)).run("go")
+        await Agent(models.Scripted(replies, usage=usage), tools=toolbox(), limits=Limits(tokens=10)).run("go")
     assert (caught.value.limit, caught.value.result.usage.requests) == ("tokens", 2)
 
 
@@ -309,7 +309,7 @@ async def test_a_refused_output_is_counted_and_little_more_of_its_answer_is_read
 @pytest.mark.rule("L6")
 async def test_an_approver_sees_resolved_parameters_and_what_crosses_and_may_change_the_call() -> None:
     log: list[int] = []
-    seen: list[Any] = []
+    proposals: list[Any] = []
     tools = toolbox(log)
 
     @tools.tool(_scopes=["state"])
@@ -319,14 +319,14 @@ async def test_an_approver_sees_resolved_parameters_and_what_crosses_and_may_cha
         return n
 
     async def approve(proposed: Call, tool: Any, context: Any) -> Any:
-        seen.append((tool.name, proposed["n"], [message["type"] for message in context]))
+        proposals.append((tool.name, proposed["n"], [message["type"] for message in context]))
         return {1: True, 2: False, 3: "too dear", 4: Call(proposed, n=40)}[proposed["n"]]
 
     context = [{"type": "state", "n": 1}, {"type": "input", "x": 0}]
-    said = answer(call("look", n="†state.n"), *(call("step", n=n) for n in (2, 3, 4)))
-    runner = agent(said, answer(output=1), tools=tools, approve=approve)
+    solution = answer(call("look", n="†state.n"), *(call("step", n=n) for n in (2, 3, 4)))
+    runner = agent(solution, answer(output=1), tools=tools, approve=approve)
     result = await runner.run(context)
-    assert sorted(seen) == [("look", 1, ["state"]), ("step", 2, []), ("step", 3, []), ("step", 4, [])]
+    assert sorted(proposals) == [("look", 1, ["state"]), ("step", 2, []), ("step", 3, []), ("step", 4, [])]
     assert sorted(log) == [1, 40]
     assert [type(error) for error in result.errors] == [errors.ApprovalDenied] * 2
     assert "too dear" in text_of(sent(runner)[1].messages)
@@ -392,9 +392,9 @@ async def was_cut_and_resumed(cut: int) -> bool:
         call("add", a="†calls.0", b="†calls.1"),
         call("step", n="†state.sum"),
     ]
-    said = answer(*calls, output={"end": "†calls.3"})
+    solution = answer(*calls, output={"end": "†calls.3"})
     before = asyncio.all_tasks()
-    async with agent({**said}, tools=tools, config=Config(meta=False)).stream("go") as stream:
+    async with agent({**solution}, tools=tools, config=Config(meta=False)).stream("go") as stream:
         count = 0
         async for event in stream:
             if isinstance(event, events.RunFinished):
@@ -407,7 +407,7 @@ async def was_cut_and_resumed(cut: int) -> bool:
     context = json.loads(json.dumps(stream.context.messages))
     done = [entry["_call"] for entry in context if "_call" in entry]
     log.clear()
-    again = await agent({**said}, tools=tools).resume(context)
+    again = await agent({**solution}, tools=tools).resume(context)
     assert again.output == {"end": 6}
     expected = {str(step): value for step, value in zip(calls, [1, 2, 1005, 5], strict=True)}
     assert sorted(log) == sorted(value for step, value in expected.items() if step not in map(str, done))
@@ -459,12 +459,12 @@ async def test_leaving_a_stream_early_cancels_what_it_started() -> None:
 @pytest.mark.rule("L1")
 async def test_events_tell_depth_path_and_time_in_order() -> None:
     async with agent(answer(call("step", n=1), output="†calls.0"), tools=toolbox()).stream("go") as stream:
-        seen = [event async for event in stream]
-    names = [type(event).__name__ for event in seen]
+        received = [event async for event in stream]
+    names = [type(event).__name__ for event in received]
     assert (names[0], names[-1]) == ("RequestStarted", "RunFinished")
     assert [name for name in names if name.startswith("Call")] == ["CallReady", "CallStarted", "CallFinished"]
-    assert all(event.depth == 0 and event.path == () for event in seen)
-    assert [event.at for event in seen] == sorted(event.at for event in seen)
+    assert all(event.depth == 0 and event.path == () for event in received)
+    assert [event.at for event in received] == sorted(event.at for event in received)
 
 
 @pytest.mark.rule("L3")
@@ -496,16 +496,16 @@ async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_outcome_is
             return "sent"
         raise ValueError("no line")
 
-    said = [
+    answers = [
         answer(call("send"), call("never"), output="It is sent, and that is all."),
         answer(output="It is not sent."),
     ]
-    one = agent(*said, tools=tools)
-    async with one.stream("go") as stream:
+    runner = agent(*answers, tools=tools)
+    async with runner.stream("go") as stream:
         async for event in stream:
             if isinstance(event, events.RequestFinished):
                 break
-    again = agent(said[1], tools=tools)
+    again = agent(answers[1], tools=tools)
     result = await again.resume(json.loads(json.dumps(list(stream.context))))
     assert (send.name, ran, result.output) == ("send", ["send", "send"], "It is not sent.")
     (request,) = sent(again)
@@ -515,11 +515,11 @@ async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_outcome_is
 @pytest.mark.rule("L5", "L8")
 async def test_a_context_alone_holds_no_usage_so_limits_count_anew() -> None:
     """A kept run does hold it: `tests/runs/test_limits.py`."""
-    said = [answer(call("double", n=n), output=None) for n in range(4)]
-    one = agent(*said, tools=toolbox(), limits=Limits(requests=2))
+    answers = [answer(call("double", n=n), output=None) for n in range(4)]
+    runner = agent(*answers, tools=toolbox(), limits=Limits(requests=2))
     with pytest.raises(errors.LimitExceeded) as cut:
-        await one.run("go")
+        await runner.run("go")
     with pytest.raises(errors.LimitExceeded) as again:
-        await one.resume(json.loads(json.dumps(cut.value.result.context.messages)))
-    assert [found.value.result.usage.requests for found in (cut, again)] == [2, 2]
-    assert len(sent(one)) == 4
+        await runner.resume(json.loads(json.dumps(cut.value.result.context.messages)))
+    assert [caught.value.result.usage.requests for caught in (cut, again)] == [2, 2]
+    assert len(sent(runner)) == 4

@@ -16,7 +16,7 @@ def test_the_page_states_every_rule_once_in_the_manifests_order() -> None:
 
 def test_the_page_marks_what_is_planned_as_the_manifest_does() -> None:
     assert [rule for rule, text in STATED if text.startswith(PLANNED)] == [
-        one for one in planned() if one in rules(of_protocol=True)
+        rule for rule in planned() if rule in rules(of_protocol=True)
     ]
     assert [rule for rule, text in STATED if PLANNED in text and not text.startswith(PLANNED)] == amended()
     assert [rule for rule, text in STATED if text.count(PLANNED) > 1 or text.endswith(PLANNED)] == []
@@ -26,7 +26,7 @@ def test_a_rule_has_a_test_or_is_planned_and_each_that_is_cited_exists() -> None
     tests, known = cited(), rules()
     assert [rule for rule in known if rule not in tests and rule not in planned()] == []
     assert {rule: tests[rule] for rule in planned() if rule in tests} == {}, "they are planned no more"
-    assert {rule: own for rule, own in tests.items() if rule not in known} == {}
+    assert {rule: citing for rule, citing in tests.items() if rule not in known} == {}
 
 
 def test_the_page_refers_only_to_rules_and_files_that_exist() -> None:

@@ -50,13 +50,13 @@ async def test_every_known_type_of_message_is_taken(message: Json) -> None:
 
 @pytest.mark.rule("M1")
 async def test_a_raw_message_is_shown_with_its_role_and_content() -> None:
-    shown = agent().render([{"role": "assistant", "content": "as it is"}])
-    assert shown == [{"role": "assistant", "content": "as it is"}]
+    rendered = agent().render([{"role": "assistant", "content": "as it is"}])
+    assert rendered == [{"role": "assistant", "content": "as it is"}]
 
 
 @pytest.mark.rule("M1")
 def test_texts_keep_their_order_and_roles() -> None:
-    shown = agent().render(
+    rendered = agent().render(
         [
             {"type": "system", "message": "one"},
             {"type": "text", "text": "two"},
@@ -65,7 +65,7 @@ def test_texts_keep_their_order_and_roles() -> None:
             {"type": "text", "text": "five", "role": "system"},
         ]
     )
-    assert [(one["role"], one["content"]) for one in shown] == [
+    assert [(message["role"], message["content"]) for message in rendered] == [
         ("system", "one"),
         ("user", "two"),
         ("assistant", "three"),
@@ -121,13 +121,13 @@ def test_message_objects_are_messages() -> None:
     ],
 )
 async def test_a_malformed_message_names_its_index_and_nothing_is_asked(message: Any) -> None:
-    one = agent(answer(output=1))
+    runner = agent(answer(output=1))
     with pytest.raises(errors.MessageError) as caught:
-        await one.run([{"type": "text", "text": "first"}, message])
+        await runner.run([{"type": "text", "text": "first"}, message])
     assert caught.value.index == 1
     assert "message 1" in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert sent(one) == []
+    assert sent(runner) == []
 
 
 @pytest.mark.rule("M2")
@@ -163,62 +163,62 @@ async def test_a_registered_data_kind_has_the_short_form() -> None:
         return f"hello {name}"
 
     assert greet.name == "greet"
-    one = agent(
+    runner = agent(
         answer(call("greet", name="†profile.name"), output="†calls.0"),
         tools=tools,
         message_types={"profile": dict},
     )
-    result = await one.run([{"type": "profile", "name": "Ann"}, {"type": "profile", "profile": {"age": 5}}])
+    result = await runner.run([{"type": "profile", "name": "Ann"}, {"type": "profile", "profile": {"age": 5}}])
     assert result.output == "hello Ann"
     assert result.context.profile == {"name": "Ann", "age": 5}
     assert result.context.get("†profile.age") == 5
-    assert [one["content"] for one in one.render(result.context) if "¶profile" in one["content"]] == [
+    assert [message["content"] for message in runner.render(result.context) if "¶profile" in message["content"]] == [
         '¶profile\n{"age":5,"name":"Ann"}'
     ]
 
 
 @pytest.mark.rule("M2")
 async def test_both_forms_of_a_registered_data_kind_at_once_are_an_error() -> None:
-    one = agent(answer(output=1), message_types={"profile": dict})
+    runner = agent(answer(output=1), message_types={"profile": dict})
     with pytest.raises(errors.MessageError):
-        await one.run([{"type": "profile", "profile": {"a": 1}, "b": 2}])
+        await runner.run([{"type": "profile", "profile": {"a": 1}, "b": 2}])
 
 
 @pytest.mark.rule("M3")
 async def test_an_unknown_type_is_named_with_its_index() -> None:
-    one = agent(answer(output=1))
+    runner = agent(answer(output=1))
     with pytest.raises(errors.MessageError) as caught:
-        await one.run([{"type": "text", "text": "x"}, {"type": "text", "text": "y"}, {"type": "sticker", "x": 1}])
+        await runner.run([{"type": "text", "text": "x"}, {"type": "text", "text": "y"}, {"type": "sticker", "x": 1}])
     assert caught.value.index == 2
     assert "sticker" in str(caught.value)
-    assert sent(one) == []
+    assert sent(runner) == []
 
 
 def _note(message: Json, request: ModelRequest) -> ModelRequest:
-    shown = (*request.messages, ModelMessage(role="user", content=f"note: {message['text']}"))
+    messages = (*request.messages, ModelMessage(role="user", content=f"note: {message['text']}"))
     schema = {**request.schema, "description": "changed"}
-    return replace(request, messages=shown, schema=schema, settings={**request.settings, "temperature": 0})
+    return replace(request, messages=messages, schema=schema, settings={**request.settings, "temperature": 0})
 
 
 @pytest.mark.rule("M3")
 async def test_a_handler_changes_settings_schema_and_messages_of_every_request() -> None:
     tools = Tools()
     tools.register("later", {"type": "object", "properties": {"_output": {"type": "string"}}})
-    one = agent(answer(call("later", _output="x")), answer(output=1), tools=tools, message_types={"note": _note})
-    result = await one.run([{"type": "note", "text": "mind this"}, {"type": "text", "text": "go"}])
+    runner = agent(answer(call("later", _output="x")), answer(output=1), tools=tools, message_types={"note": _note})
+    result = await runner.run([{"type": "note", "text": "mind this"}, {"type": "text", "text": "go"}])
     assert result.output == 1
-    assert [request.settings for request in sent(one)] == [{"temperature": 0}] * 2
-    assert [request.schema["description"] for request in sent(one)] == ["changed"] * 2
-    assert all(request.messages[-1]["content"] == "note: mind this" for request in sent(one))
+    assert [request.settings for request in sent(runner)] == [{"temperature": 0}] * 2
+    assert [request.schema["description"] for request in sent(runner)] == ["changed"] * 2
+    assert all(request.messages[-1]["content"] == "note: mind this" for request in sent(runner))
     assert result.context[0] == {"type": "note", "text": "mind this"}
 
 
 @pytest.mark.rule("M3")
 def test_compose_shows_the_schema_that_the_handlers_leave() -> None:
-    one = agent(message_types={"note": _note})
+    runner = agent(message_types={"note": _note})
     context = [{"type": "note", "text": "mind this"}]
-    assert one.render(context)[-1]["content"] == "note: mind this"
-    assert one.compose(context)["description"] == "changed"
+    assert runner.render(context)[-1]["content"] == "note: mind this"
+    assert runner.compose(context)["description"] == "changed"
 
 
 @pytest.mark.rule("M3")
@@ -228,11 +228,11 @@ async def test_a_handler_can_change_nothing_else() -> None:
         request.schema["properties"]["calls"]["description"] = "grown"
         return request
 
-    one = agent(answer(), answer(output=1), message_types={"note": greedy})
+    runner = agent(answer(), answer(output=1), message_types={"note": greedy})
     given: list[Json] = [{"type": "note", "text": "as it was"}]
     with pytest.raises(errors.NoProgress):
         await agent(answer(), answer(), message_types={"note": greedy}).run(given)
-    result = await one.run(given)
+    result = await runner.run(given)
     assert result.context[0] == {"type": "note", "text": "as it was"}
     assert given == [{"type": "note", "text": "as it was"}]
     assert "description" not in agent(message_types={"note": greedy}).compose([])["properties"]["calls"]
@@ -246,9 +246,9 @@ async def test_a_handler_that_fails_is_a_typed_error_naming_the_message(wrong: s
             raise KeyError("text")
         return None  # pyright: ignore[reportReturnType] -- that is the point
 
-    one = agent(answer(output=1), message_types={"note": broken})
+    runner = agent(answer(output=1), message_types={"note": broken})
     with pytest.raises(errors.MessageError) as caught:
-        await one.run([{"type": "text", "text": "go"}, {"type": "note", "text": "x"}])
+        await runner.run([{"type": "text", "text": "go"}, {"type": "note", "text": "x"}])
     assert caught.value.index == 1
 
 
@@ -294,10 +294,10 @@ async def test_answers_are_not_appended_as_chat_history() -> None:
     tools.register(
         "think", {"type": "object", "properties": {"_output": {"type": "string"}}, "_outputPath": "†state.t"}
     )
-    one = agent(answer(call("think", _output="so")), answer(output="done"), tools=tools)
-    result = await one.run("go")
+    runner = agent(answer(call("think", _output="so")), answer(output="done"), tools=tools)
+    result = await runner.run("go")
     assert [message["type"] for message in result.context] == ["text", "state", "output"]
-    assert [message["role"] for message in sent(one)[1].messages if message["role"] == "assistant"] == []
+    assert [message["role"] for message in sent(runner)[1].messages if message["role"] == "assistant"] == []
 
 
 @pytest.mark.rule("M4")
@@ -312,8 +312,8 @@ async def test_a_delivered_output_is_the_last_message_and_resuming_it_does_nothi
         return "done"
 
     assert step.name == "step"
-    said = {"said": "†calls.0 <|> †calls.1"}
-    result = await run(answer(call("step"), call("nope"), output=said), tools=tools)
+    output = {"said": "†calls.0 <|> †calls.1"}
+    result = await run(answer(call("step"), call("nope"), output=output), tools=tools)
     last = list(result.context)[-1]
     assert last == {"type": "output", "output": {"said": "done"}, "_of": "0"}
     assert [type(error) for error in result.errors] == [errors.UnknownTool]
@@ -328,10 +328,10 @@ async def test_a_delivered_output_is_the_last_message_and_resuming_it_does_nothi
 @pytest.mark.rule("M4")
 async def test_with_new_messages_behind_it_an_output_is_what_the_assistant_said() -> None:
     first = await run(answer(output="Lisbon is warm."), context="How warm is Lisbon?")
-    one = agent(answer(output="Porto isn't."))
-    second = await one.run(first.context.extended([{"type": "user", "message": "And Porto?"}]))
-    shown = [(message["role"], message["content"]) for message in sent(one)[0].messages]
-    assert shown[-3:] == [
+    runner = agent(answer(output="Porto isn't."))
+    second = await runner.run(first.context.extended([{"type": "user", "message": "And Porto?"}]))
+    rendered = [(message["role"], message["content"]) for message in sent(runner)[0].messages]
+    assert rendered[-3:] == [
         ("user", "How warm is Lisbon?"), ("assistant", "Lisbon is warm."), ("user", "And Porto?"),
     ]  # fmt: skip
     assert [message["_of"] for message in second.context if message["type"] == "output"] == ["0", "1"]
@@ -340,8 +340,8 @@ async def test_with_new_messages_behind_it_an_output_is_what_the_assistant_said(
 @pytest.mark.rule("M4")
 async def test_an_output_that_another_schema_does_not_take_is_asked_for() -> None:
     first = await run(answer(output="words"))
-    one = agent(answer(output=5))
-    assert (await one.run(first.context, int)).output == 5
+    runner = agent(answer(output=5))
+    assert (await runner.run(first.context, int)).output == 5
 
 
 @pytest.mark.rule("M5")
@@ -379,7 +379,7 @@ def test_kind_and_instance_are_the_identity() -> None:
 def test_no_kind_of_the_authors_own_is_lost(kind: str) -> None:
     given: list[Json] = [{"type": "data", "kind": kind, "data": {"x": 1}}]
     assert Context(given)[kind] == {"x": 1}
-    assert any(one["content"] == f'¶{kind}\n{{"x":1}}' for one in agent().render(given))
+    assert any(message["content"] == f'¶{kind}\n{{"x":1}}' for message in agent().render(given))
 
 
 @pytest.mark.rule("M6")
@@ -433,11 +433,11 @@ async def test_a_message_of_a_call_carries_its_value_nested_at_its_path_and_its_
     tools = Tools()
 
     @tools.tool
-    async def measure(of: str) -> int:
-        return len(of)
+    async def measure(text: str) -> int:
+        return len(text)
 
     assert measure.name == "measure"
-    authored = call("measure", of="†input.word", _outputPath="†state.sizes.word")
+    authored = call("measure", text="†input.word", _outputPath="†state.sizes.word")
     result = await run(answer(authored, output="†calls.0"), context=[{"type": "input", "word": "four"}], tools=tools)
     message = left(result)
     assert message.pop("_date") == "2023-11-14T22:13:20.000005+00:00", "dates sort as texts"
@@ -456,17 +456,17 @@ async def test_a_result_without_path_carries_its_call() -> None:
     tools = Tools()
 
     @tools.tool
-    async def measure(of: str) -> int:
-        return len(of)
+    async def measure(text: str) -> int:
+        return len(text)
 
     assert measure.name == "measure"
-    result = await run(answer(call("measure", of="four"), output="†calls.0"), tools=tools)
+    result = await run(answer(call("measure", text="four"), output="†calls.0"), tools=tools)
     message = left(result)
     assert (message["type"], message["kind"], message["data"], message["_call"]) == (
         "data",
         "result",
         4,
-        call("measure", of="four"),
+        call("measure", text="four"),
     )
 
 
@@ -494,25 +494,25 @@ async def test_no_mark_of_a_call_is_shown_to_the_model() -> None:
     tools = Tools()
 
     @tools.tool
-    async def measure(of: str) -> int:
-        return len(of)
+    async def measure(text: str) -> int:
+        return len(text)
 
     assert measure.name == "measure"
-    one = agent(
-        answer(call("measure", of="unmistakable", _outputPath="†state.size", _outputMethod="set")),
+    runner = agent(
+        answer(call("measure", text="unmistakable", _outputPath="†state.size", _outputMethod="set")),
         answer(output=1),
         tools=tools,
     )
-    await one.run("go")
-    shown = text_of(sent(one)[1].messages)
-    assert '¶state\n{"size":12}' in shown
+    await runner.run("go")
+    prompt = text_of(sent(runner)[1].messages)
+    assert '¶state\n{"size":12}' in prompt
     for mark in ("_call", "_date", "_outputMethod", "_outputPath", "unmistakable"):
-        assert mark not in shown
+        assert mark not in prompt
 
 
 @pytest.mark.rule("M7")
 def test_each_kind_is_shown_once_folded_with_description_and_schema() -> None:
-    shown = agent().render(
+    rendered = agent().render(
         [
             {"type": "state", "x": {"a": 1}, "description": "the old words"},
             {"type": "text", "text": "between"},
@@ -520,7 +520,7 @@ def test_each_kind_is_shown_once_folded_with_description_and_schema() -> None:
             {"type": "state", "y": 3, "description": "where we stand"},
         ]
     )
-    blocks = [one["content"] for one in shown if one["content"].startswith("¶state")]
+    blocks = [message["content"] for message in rendered if message["content"].startswith("¶state")]
     assert blocks == ['¶state where we stand\nschema {"type":"object"}\n{"x":{"a":1,"b":2},"y":3}']
 
 
@@ -544,10 +544,10 @@ async def test_what_is_frozen_comes_first_then_what_is_appended_then_what_is_der
         return 7
 
     assert (fail.name, count.name) == ("fail", "count")
-    one = agent(
+    runner = agent(
         answer(call("fail"), call("count"), call("count", _outputPath="†state.n")), answer(output=1), tools=tools
     )
-    await one.run(
+    await runner.run(
         [
             {"type": "state", "x": 1},
             {"type": "system", "message": "instructions"},
@@ -555,10 +555,10 @@ async def test_what_is_frozen_comes_first_then_what_is_appended_then_what_is_der
             {"type": "text", "text": "opening"},
         ]
     )
-    shown = [message["content"] for message in sent(one)[1].messages]
+    contents = [message["content"] for message in sent(runner)[1].messages]
 
-    def place(of: str) -> int:
-        return next(index for index, text in enumerate(shown[1:]) if of in text)  # the first is the primer
+    def place(marker: str) -> int:
+        return next(index for index, text in enumerate(contents[1:]) if marker in text)  # the first is the primer
 
     frozen = [place("instructions"), place("¶input"), place("opening")]
     appended = [place("broken"), place("¶result")]
@@ -580,12 +580,12 @@ async def test_ticks_share_their_prefix_and_their_schema_byte_by_byte() -> None:
     answers = [
         answer(call("note", text=f"n{n}", _outputPath=f"†state.n{n}"), call("note", text=f"r{n}")) for n in range(4)
     ]
-    one = agent(*answers, answer(output=1), tools=tools)
-    await one.run([{"type": "system", "message": "s"}, {"type": "state", "x": 1}, {"type": "input", "q": [1]}])
-    requests = sent(one)
+    runner = agent(*answers, answer(output=1), tools=tools)
+    await runner.run([{"type": "system", "message": "s"}, {"type": "state", "x": 1}, {"type": "input", "q": [1]}])
+    requests = sent(runner)
     assert len({json.dumps(request.schema) for request in requests}) == 1
     for earlier, later in pairwise(requests):
-        stable = [one for one in earlier.messages if not one["content"].startswith(("¶state", "¶notice"))]
+        stable = [message for message in earlier.messages if not message["content"].startswith(("¶state", "¶notice"))]
         assert list(later.messages[: len(stable)]) == stable
         assert len(later.messages) > len(stable)
 
@@ -599,9 +599,9 @@ async def test_the_schema_depends_on_what_the_author_wrote_and_not_on_what_calls
         return [str(message["type"]) for message in context]
 
     assert find.name == "find"
-    one = agent(answer(call("find", _outputPath="†found.x")), answer(output=1), tools=tools)
-    await one.run([{"type": "state", "x": 1}])
-    first, second = sent(one)
+    runner = agent(answer(call("find", _outputPath="†found.x")), answer(output=1), tools=tools)
+    await runner.run([{"type": "state", "x": 1}])
+    first, second = sent(runner)
     assert json.dumps(first.schema) == json.dumps(second.schema)
 
 
@@ -613,19 +613,19 @@ def test_rendering_twice_gives_the_same_bytes() -> None:
 
 @pytest.mark.rule("M8")
 async def test_blocks_are_named_with_a_pilcrow_and_references_with_a_dagger() -> None:
-    one = agent(answer(output="†state.x"))
-    result = await one.run([{"type": "state", "x": 5}])
+    runner = agent(answer(output="†state.x"))
+    result = await runner.run([{"type": "state", "x": 5}])
     assert result.output == 5
-    assert any(message["content"].startswith("¶state") for message in sent(one)[0].messages)
+    assert any(message["content"].startswith("¶state") for message in sent(runner)[0].messages)
 
 
 @pytest.mark.rule("M1")
 async def test_a_model_is_sent_what_render_and_compose_say() -> None:
-    one = agent(answer(output=1))
+    runner = agent(answer(output=1))
     given: list[Json] = [{"type": "text", "text": "go"}, {"type": "state", "x": 1}]
-    await one.run(given, {"type": "integer"})
-    assert list(sent(one)[0].messages) == one.render(given)
-    assert sent(one)[0].schema == one.compose(given, {"type": "integer"})
+    await runner.run(given, {"type": "integer"})
+    assert list(sent(runner)[0].messages) == runner.render(given)
+    assert sent(runner)[0].schema == runner.compose(given, {"type": "integer"})
 
 
 def test_models_and_messages_are_public() -> None:

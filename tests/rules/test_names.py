@@ -51,10 +51,10 @@ def test_a_choice_of_activities_is_offered_as_its_enum_and_must_be_made() -> Non
 @pytest.mark.rule("A1", "C5")
 @pytest.mark.parametrize(("chosen", "value"), [("fast", "about 7"), ("exact", "exactly 7")])
 async def test_the_activity_that_a_call_chooses_runs(chosen: str, value: str) -> None:
-    one = call("count", n=7, _activity=chosen)
-    assert (await run(answer(one, output="†calls.0"), tools=choosing())).output == value
-    assert await choosing()(one) == value
-    each = {**one, "n": "†each", "_each": [7, 7]}
+    counting = call("count", n=7, _activity=chosen)
+    assert (await run(answer(counting, output="†calls.0"), tools=choosing())).output == value
+    assert await choosing()(counting) == value
+    each = {**counting, "n": "†each", "_each": [7, 7]}
     assert (await run(answer(each, output="†calls.0"), tools=choosing())).output == [value, value]
 
 
@@ -67,13 +67,13 @@ async def test_an_anonymous_delegate_runs_the_one_that_is_chosen_too() -> None:
 
 @pytest.mark.rule("A1")
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [({}, "choose one in '_activity'"), ({"_activity": "slow"}, "slow"), ({"_activity": None}, "null")],
 )
-async def test_no_choice_or_another_one_is_a_structural_error(chosen: Json, said: str) -> None:
+async def test_no_choice_or_another_one_is_a_structural_error(chosen: Json, message: str) -> None:
     result = await run(answer(call("count", n=7, **chosen)), answer(output=1), tools=choosing())
     assert [error.code for error in result.errors] == ["invalid_parameters"]
-    assert said in str(result.errors[0])
+    assert message in str(result.errors[0])
 
 
 def max_of(n: int, other: int) -> int:
@@ -103,7 +103,7 @@ async def test_what_the_chosen_activity_did_is_undone_by_its_own_undo() -> None:
     tools.activity("exact", exact).undo(undo)
     tools.activity("fail", fail)
     tools.register("fail", {"type": "object", "properties": {"after": {}, "_output": {}}})
-    counts = [call("count", n=1, _activity=one) for one in ("exact", "fast")]
+    counts = [call("count", n=1, _activity=name) for name in ("exact", "fast")]
     group = [*counts, call("fail", after=["†calls.0", "†calls.1"])]
     with pytest.raises(errors.ActumError):
         await tools.all(group)
@@ -125,20 +125,20 @@ def stacked(first: str, second: str) -> tuple[Tools, Any, list[str]]:
         """Twice as much."""
         return 2 * n
 
-    made = decorators[second]("b")(decorators[first]("a")(double))
-    made.undo(undo)
+    decorated = decorators[second]("b")(decorators[first]("a")(double))
+    decorated.undo(undo)
     for name in ("a", "b"):
         if name not in tools:
             tools.register(name, {"type": "object", "properties": {"n": {"type": "integer"}, "_output": {}}})
-    return tools, made, undone
+    return tools, decorated, undone
 
 
 @pytest.mark.rule("A6", "C5")
 @pytest.mark.parametrize("first", ["tool", "activity"])
 @pytest.mark.parametrize("second", ["tool", "activity"])
 async def test_one_function_serves_several_names_and_undo_reaches_all(first: str, second: str) -> None:
-    tools, made, undone = stacked(first, second)
-    assert made(4) == 8
+    tools, decorated, undone = stacked(first, second)
+    assert decorated(4) == 8
     assert await tools.all([call("a", n=1), call("b", n=2)]) == [2, 4]
     tools.activity("fail", fail)
     tools.register("fail", {"type": "object", "properties": {"after": {}, "_output": {}}})
@@ -149,31 +149,31 @@ async def test_one_function_serves_several_names_and_undo_reaches_all(first: str
 
 @pytest.mark.rule("A6")
 def test_a_tool_under_another_name_is_described_as_the_function_is() -> None:
-    tools, made, _ = stacked("activity", "tool")
-    assert isinstance(made.tool, Tool)
-    assert (made.name, made.tool.name, made.tool.description) == ("b", "b", "Twice as much.")
-    assert tools.find("b") is made.tool
+    tools, decorated, _ = stacked("activity", "tool")
+    assert isinstance(decorated.tool, Tool)
+    assert (decorated.name, decorated.tool.name, decorated.tool.description) == ("b", "b", "Twice as much.")
+    assert tools.find("b") is decorated.tool
 
 
 @pytest.mark.rule("A7")
 async def test_an_activity_is_handed_the_key_of_its_call() -> None:
-    tools, seen = Tools(), list[Any]()
+    tools, received = Tools(), list[Any]()
 
     def keep(key: str, n: int, context: Context) -> None:
-        seen.append((key, n, context.key))
+        received.append((key, n, context.key))
 
     activity = tools.activity("keep", keep)
     tool = tools.register("keep", {"type": "object", "properties": {"n": {"type": "integer"}}})
     activity.check(tool)
     context = Context("go").keyed("of this call")
     keep(**activity.arguments(Call(call("keep", n=1)), tool, context))
-    assert seen == [("of this call", 1, "of this call")]
+    assert received == [("of this call", 1, "of this call")]
     assert (Context("go").key, context.of("①").key, list(context)) == ("", "of this call", list(Context("go")))
 
 
 @pytest.mark.rule("A7")
-@pytest.mark.parametrize(("given", "taken"), [({"key": "mine"}, {"key": "mine"}), ({}, {})])
-def test_a_parameter_of_the_name_wins_whether_it_is_given_or_not(given: Json, taken: Json) -> None:
+@pytest.mark.parametrize(("given", "arguments"), [({"key": "mine"}, {"key": "mine"}), ({}, {})])
+def test_a_parameter_of_the_name_wins_whether_it_is_given_or_not(given: Json, arguments: Json) -> None:
     def keep(key: str = "by default") -> str:
         return key
 
@@ -181,7 +181,7 @@ def test_a_parameter_of_the_name_wins_whether_it_is_given_or_not(given: Json, ta
     activity = tools.activity("keep", keep)
     tool = tools.register("keep", {"type": "object", "properties": {"key": {"type": "string"}}})
     context = Context("go").keyed("of this call")
-    assert activity.arguments(Call(call("keep", **given)), tool, context) == taken
+    assert activity.arguments(Call(call("keep", **given)), tool, context) == arguments
 
 
 @pytest.mark.rule("A7")
@@ -240,10 +240,10 @@ async def test_what_a_call_may_say_beside_its_parameters_is_no_extra_parameter()
         return days
 
     assert callable(look)
-    one = Agent(None, tools=tools)
+    runner = Agent(None, tools=tools)
     plan: Json = {
         "type": "plan",
         "plan": [call("look", _outputPath="†state.a", _why="so", _with={"days": "†state.n"})],
         "output": "†state.a",
     }
-    assert (await one.run([{"type": "state", "n": 3}, plan])).output == 3
+    assert (await runner.run([{"type": "state", "n": 3}, plan])).output == 3

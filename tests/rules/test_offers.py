@@ -37,19 +37,19 @@ def explicit(count: int = 1, *, has_output: bool = False) -> Tools:
     return tools
 
 
-def one(schema: Json) -> Tools:
+def tools_of(schema: Json) -> Tools:
     tools = Tools()
     tools.register("t0", schema)
     return tools
 
 
 REFERABLE: dict[str, tuple[Tools, list[Json], bool]] = {
-    "latent without a result": (one(latent()), [], False),
-    "latent with a result": (one(latent(_output={"type": "string"})), [], True),
+    "latent without a result": (tools_of(latent()), [], False),
+    "latent with a result": (tools_of(latent(_output={"type": "string"})), [], True),
     "explicit": (explicit(), [], True),
-    "delegated": (one({**latent(), "_delegate": "anonymous"}), [], True),
-    "data": (one(latent()), STATE, True),
-    "what a call has left": (one(latent()), [{"type": "data", "kind": "result", "data": 1, "_call": {}}], False),
+    "delegated": (tools_of({**latent(), "_delegate": "anonymous"}), [], True),
+    "data": (tools_of(latent()), STATE, True),
+    "what a call has left": (tools_of(latent()), [{"type": "data", "kind": "result", "data": 1, "_call": {}}], False),
 }
 
 
@@ -141,8 +141,8 @@ FLOW = {"_each", "_when", "_else", "_then", "_value", "_expect"}
     ("tools", "config", "expected"),
     [
         (explicit(), None, FLOW),
-        (one({**latent(), "_delegate": "anonymous"}), None, FLOW),
-        (one(latent(_output={"type": "string"})), None, set[str]()),
+        (tools_of({**latent(), "_delegate": "anonymous"}), None, FLOW),
+        (tools_of(latent(_output={"type": "string"})), None, set[str]()),
         (Tools(), None, set[str]()),
         (explicit(), FLAT, set[str]()),
     ],
@@ -152,9 +152,9 @@ def test_the_flow_is_offered_together_or_not_at_all(tools: Tools, config: Any, e
     for context in ("go", STATE):
         runner = agent(tools=tools, config=config)
         assert offered(runner.compose(context, NUMBER)) == expected
-        shown = text_of(runner.render(context))
-        assert {name for name in FLOW if name in shown} == expected
-        assert ("{…}" in shown) is bool(expected)
+        prompt = text_of(runner.render(context))
+        assert {name for name in FLOW if name in prompt} == expected
+        assert ("{…}" in prompt) is bool(expected)
 
 
 @pytest.mark.rule("T16", "T10", "W26")
@@ -208,7 +208,7 @@ async def test_that_tools_must_be_asked_for_offers_nothing_by_itself() -> None:
     assert offered(agent(tools=tools, config=Config(tool_budget=100)).compose()) == set()
 
 
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda one: one.name)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 WRITTEN: list[Json] = [
     {"_tool": "t0", "n": 1},
     {"_tool": "t0", "n": "{†calls.0 + 1}"},
@@ -249,14 +249,16 @@ def _forms(written: Json) -> list[Json]:
     """An element as it is, and as a call inside the object that says more of it."""
     if "_tool" not in written:
         return [written, {**dict.fromkeys(("_value", "_expect")), **written}]
-    said = {key: one for key, one in written.items() if key in SAID}
-    rest = {key: one for key, one in written.items() if key not in said}
-    spelt = {key: one if isinstance(one, str) else json.dumps(one) for key, one in said.items()}
-    several = [said] if spelt == said else [said, spelt]
+    meta = {key: value for key, value in written.items() if key in SAID}
+    rest = {key: value for key, value in written.items() if key not in meta}
+    spelt = {key: value if isinstance(value, str) else json.dumps(value) for key, value in meta.items()}
+    several = [meta] if spelt == meta else [meta, spelt]
     wholes = [
-        form for one in several for form in ({**one, "_call": rest}, {**dict.fromkeys(SAID), **one, "_call": rest})
+        form
+        for members in several
+        for form in ({**members, "_call": rest}, {**dict.fromkeys(SAID), **members, "_call": rest})
     ]
-    forms = [*({**rest, **one} for one in several), *wholes]
+    forms = [*({**rest, **members} for members in several), *wholes]
     # What is null there is not said where all must be written, and is written out where values need a type.
     return [form for form in forms if form.get("_else", 0) is not None or "_else" not in written]
 
@@ -285,7 +287,7 @@ def mailbox() -> Tools:
         return []
 
     @tools.tool
-    async def thread(of: str) -> Thread:  # pyright: ignore[reportUnusedFunction]
+    async def thread(subject: str) -> Thread:  # pyright: ignore[reportUnusedFunction]
         """The thread of a mail.
 
         With all its mails."""
@@ -316,18 +318,18 @@ def test_what_a_tool_returns_stands_behind_its_description_and_named_types_are_t
         "sum": "Sum up. Returns any.",
         "say": "Say it.",
     }
-    shown = text_of(runner.render("go"))
-    assert shown.count("¶types\nMail {subject, read: bool}\n") == 1
-    assert "Untyped fields are texts" in shown
+    prompt = text_of(runner.render("go"))
+    assert prompt.count("¶types\nMail {subject, read: bool}\n") == 1
+    assert "Untyped fields are texts" in prompt
 
 
 @pytest.mark.rule("T13")
 def test_shapes_are_left_out_where_the_config_says_so() -> None:
     runner = agent(tools=mailbox(), config=Config(shapes=False))
     assert "Returns" not in json.dumps(runner.compose("go"))
-    shown = text_of(runner.render("go"))
-    assert "¶types" not in shown
-    assert "ntyped" not in shown
+    prompt = text_of(runner.render("go"))
+    assert "¶types" not in prompt
+    assert "ntyped" not in prompt
 
 
 @pytest.mark.rule("T13", "T6")
@@ -405,7 +407,7 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
 
 @pytest.mark.rule("T10")
 def test_a_request_for_a_list_a_map_and_an_ordered_tool_stays_within_what_was_meant_to_be_spent_on_them() -> None:
-    """Against 3,126 bytes before `_else`, `_expect`, order and maps were told: goal 250 more."""
+    """It took 3,126 bytes before `_else`, `_expect`, order and maps were told; the goal is 250 more."""
     tools = Tools()
 
     @tools.tool
@@ -423,16 +425,16 @@ def test_a_request_for_a_list_a_map_and_an_ordered_tool_stays_within_what_was_me
         """Pay."""
         return f"{amount} to {to}"
 
-    assert [one.name for one in (find, prices, pay)] == ["find", "prices", "pay"]
-    one = agent(tools=tools)
-    sent = [one.compose("go"), [dict(message) for message in one.render("go")]]
+    assert [tool.name for tool in (find, prices, pay)] == ["find", "prices", "pay"]
+    runner = agent(tools=tools)
+    sent = [runner.compose("go"), [dict(message) for message in runner.render("go")]]
     assert sum(len(json.dumps(part, ensure_ascii=False).encode()) for part in sent) <= 3_126 + 250
 
 
 @pytest.mark.rule("T14", "T10")
 @pytest.mark.parametrize("flow", [True, False])
 async def test_that_calls_keep_their_order_is_told_of_tools_that_keep_it_and_only_there(flow: bool) -> None:
-    def said(*effects: Any) -> tuple[str, dict[str, str]]:
+    def primer_and_descriptions(*effects: Any) -> tuple[str, dict[str, str]]:
         tools = Tools()
         for number, effect in enumerate(effects):
 
@@ -446,20 +448,20 @@ async def test_that_calls_keep_their_order_is_told_of_tools_that_keep_it_and_onl
         words = primer(refers=True, data=False, flow=flow, shapes=True, ordered="ordered" in effects)
         return words, {name: schema["description"] for name, schema in call_schemas(composed).items() if name != "read"}
 
-    words, descriptions = said("ordered", "none", None)
+    words, descriptions = primer_and_descriptions("ordered", "none", None)
     assert "ordered ones as listed" in words
     assert descriptions == {
         "t0": "Do it. Returns text. Ordered.",
         "t1": "Do it. Returns text.",
         "t2": "Do it. Returns text.",
     }
-    words, descriptions = said("none", None)
+    words, descriptions = primer_and_descriptions("none", None)
     assert "order" not in words + "".join(descriptions.values())
 
 
 @pytest.mark.rule("T14", "T13")
 async def test_the_primer_tells_of_order_positions_and_maps_where_a_tool_has_them() -> None:
-    async def told(returns: Any, **options: Any) -> str:
+    async def primer_of(returns: Any, **options: Any) -> str:
         tools = Tools()
 
         async def do() -> Any:
@@ -471,17 +473,17 @@ async def test_the_primer_tells_of_order_positions_and_maps_where_a_tool_has_the
         await runner.run("go", int)
         return sent(runner).pop().messages[0]["content"]
 
-    plain, ordered = await told(str), await told(str, effects="ordered")
+    plain, ordered = await primer_of(str), await primer_of(str, effects="ordered")
     assert ordered == plain.replace("is there.", "is there, ordered ones as listed.")
-    assert await told(list[str]) == plain.replace("†calls.0.city", "†calls.0[0].city")
-    assert await told(dict[str, int]) == plain.replace(
+    assert await primer_of(list[str]) == plain.replace("†calls.0.city", "†calls.0[0].city")
+    assert await primer_of(dict[str, int]) == plain.replace(
         "are texts.", "are texts. `{*: T}`: `†calls.0['key']`, .items()."
     )
 
 
 @pytest.mark.rule("M7", "T16")
 async def test_a_tool_that_may_leave_data_teaches_data_from_the_first_request_on() -> None:
-    tools = one(latent(_output={"type": "integer"}, _outputPath={"const": "†state.n"}))
+    tools = tools_of(latent(_output={"type": "integer"}, _outputPath={"const": "†state.n"}))
     runner = agent(answer(call("t0", n=1, _output=2)), answer(output=1), tools=tools)
     await runner.run("go")
     first, second = sent(runner)

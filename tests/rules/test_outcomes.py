@@ -47,10 +47,10 @@ def toolbox(function: Callable[..., Any], gives: Any = None, **options: Any) -> 
 
 async def ended(tools: Tools, *calls: Json, **more: Any) -> list[tuple[str, str]]:
     """How the calls of one answer have failed: the kinds of their errors, and what became of them."""
-    of = agent(answer(*calls), answer(output="done"), tools=tools, **more)
-    async with of.stream("go") as stream:
-        seen = [one async for one in stream]
-    return [(one.error.code, one.outcome) for one in seen if isinstance(one, events.CallFailed)]
+    runner = agent(answer(*calls), answer(output="done"), tools=tools, **more)
+    async with runner.stream("go") as stream:
+        received = [event async for event in stream]
+    return [(event.error.code, event.outcome) for event in received if isinstance(event, events.CallFailed)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def ended(tools: Tools, *calls: Json, **more: Any) -> list[tuple[str, str]
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
 )
 async def test_code_that_raises_has_failed_or_leaves_open_what_it_did(error: Exception, outcome: str) -> None:
-    assert [came for _, came in await ended(toolbox(raising(error)), call("it"))] == [outcome]
+    assert [actual for _, actual in await ended(toolbox(raising(error)), call("it"))] == [outcome]
 
 
 async def test_what_returns_something_unusable_was_carried_out() -> None:
@@ -78,16 +78,16 @@ async def test_what_returns_something_unusable_was_carried_out() -> None:
     schema: Json = {"_outputMethod": {"enum": ["push"]}}
     context = [{"type": "state", "x": 1}]
     tools = toolbox(lambda: 1, **schema)
-    of = agent(answer(pushed), answer(output=1), tools=tools)
-    async with of.stream(context) as stream:
-        failed = [one async for one in stream if isinstance(one, events.CallFailed)]
-    assert [one.outcome for one in failed] == ["unusable"]
+    runner = agent(answer(pushed), answer(output=1), tools=tools)
+    async with runner.stream(context) as stream:
+        failed = [event async for event in stream if isinstance(event, events.CallFailed)]
+    assert [event.outcome for event in failed] == ["unusable"]
 
 
 async def test_what_takes_too_long_may_have_had_its_effect() -> None:
     forever = asyncio.Event()
-    found = await ended(toolbox(forever.wait, _timeout=0.01), call("it"))
-    assert found == [("activity", "unknown")]
+    failures = await ended(toolbox(forever.wait, _timeout=0.01), call("it"))
+    assert failures == [("activity", "unknown")]
 
 
 async def test_what_only_reads_has_failed_where_it_takes_too_long() -> None:
@@ -98,20 +98,20 @@ async def test_what_only_reads_has_failed_where_it_takes_too_long() -> None:
     tools.register("it", {"_effects": "none", "_timeout": 0.01, "_output": {"type": "string"}})
     tools.activity("it", never)
     result = await agent(answer(call("it")), answer(output=1), tools=tools).run("go")
-    assert [(one.outcome, account.state) for one, account in zip(result.errors, result.calls, strict=True)] == [
+    assert [(error.outcome, account.state) for error, account in zip(result.errors, result.calls, strict=True)] == [
         ("unknown", "failed")
     ]
 
 
 async def test_what_is_refused_denied_or_behind_a_failure_was_not_made() -> None:
-    async def approve(asked: Any, *_: Any) -> Any:
-        return "never" if asked.parameters.get("to") == "bob" else True
+    async def approve(call: Any, *_: Any) -> Any:
+        return "never" if call.parameters.get("to") == "bob" else True
 
     tools = toolbox(raising(ValueError()))
     unknown = call("other")
     behind = call("it", to="{†calls.0} of them")
-    found = await ended(tools, call("it"), unknown, behind, call("it", to="bob"), call("it", to=7), approve=approve)
-    assert sorted(found) == [
+    failures = await ended(tools, call("it"), unknown, behind, call("it", to="bob"), call("it", to=7), approve=approve)
+    assert sorted(failures) == [
         ("activity", "failed"),
         ("approval_denied", "not made"),
         ("invalid_parameters", "not made"),
@@ -121,11 +121,11 @@ async def test_what_is_refused_denied_or_behind_a_failure_was_not_made() -> None
 
 
 async def test_of_several_items_the_least_certain_counts() -> None:
-    def it(to: str) -> Any:
+    def send(to: str) -> Any:
         return raising(TimeoutError())() if to == "b" else "no number"
 
-    found = await ended(toolbox(it), call("it", _each=["a", "b"], to="†each"))
-    assert found == [("invalid_result", "unusable"), ("activity", "unknown"), ("activity", "unknown")]
+    failures = await ended(toolbox(send), call("it", _each=["a", "b"], to="†each"))
+    assert failures == [("invalid_result", "unusable"), ("activity", "unknown"), ("activity", "unknown")]
 
 
 @pytest.mark.rule("D11")
@@ -133,25 +133,25 @@ async def test_a_delegate_that_fails_after_an_effect_leaves_open_what_it_did() -
     for effects, outcome in (("some", "unknown"), ("none", "failed")):
         tools = toolbox(lambda: 1)
         tools.register("ask", {"_delegate": "d"})
-        own = answer(call("look"))
+        looking = answer(call("look"))
         look: Json = {"type": "tool", "tool": {"look": {"_activity": "it", "_effects": effects}}}
         delegates = {"d": {"context": [look], "schema": {"type": "integer"}}}
-        of = agent(
-            answer(call("ask")), own, *[answer(output="seven")] * 3, answer(output="done"),
+        runner = agent(
+            answer(call("ask")), looking, *[answer(output="seven")] * 3, answer(output="done"),
             tools=tools, delegates=delegates,
         )  # fmt: skip
-        async with of.stream("go") as stream:
-            failed = [one async for one in stream if isinstance(one, events.CallFailed)]
-        assert [(one.depth, one.outcome) for one in failed] == [(0, outcome)]
+        async with runner.stream("go") as stream:
+            failed = [event async for event in stream if isinstance(event, events.CallFailed)]
+        assert [(event.depth, event.outcome) for event in failed] == [(0, outcome)]
 
 
 # What the model is told
 
 
-def told(of: Agent) -> str:
+def error_shown(runner: Agent) -> str:
     """The error that the second request shows, and the notices behind it."""
-    shown = text_of(sent(of)[1].messages)
-    return shown[shown.index("¶error") :]
+    prompt = text_of(sent(runner)[1].messages)
+    return prompt[prompt.index("¶error") :]
 
 
 CAR: Json = {
@@ -163,9 +163,9 @@ CAR: Json = {
 
 async def test_what_was_carried_out_is_shown_with_its_value_and_not_asked_for_again() -> None:
     tools = toolbox(lambda: {"fuelLevel": 7}, CAR)
-    of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
-    result = await of.run("go")
-    assert told(of).splitlines() == [
+    runner = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
+    result = await runner.run("go")
+    assert error_shown(runner).splitlines() == [
         '¶error in {"_tool":"it"}',
         "tool 'it', at _output: the result doesn't fit '_output': \"status\" is a required property; "
         "it has 'fuelLevel'",
@@ -181,40 +181,40 @@ async def test_what_was_carried_out_is_shown_with_its_value_and_not_asked_for_ag
 async def test_what_may_have_been_done_is_said_to_be_so_and_a_read_is_not() -> None:
     for effects, words in (("some", "It may have had its effect: don't make it again unchecked."), ("none", "")):
         tools = toolbox(raising(TimeoutError()), _effects=effects)
-        of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
-        await of.run("go")
-        assert [line for line in told(of).splitlines() if "effect" in line] == [words][: effects == "some"]
-        assert ("make what is missing" in told(of)) == (effects == "none")
+        runner = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
+        await runner.run("go")
+        assert [line for line in error_shown(runner).splitlines() if "effect" in line] == [words][: effects == "some"]
+        assert ("make what is missing" in error_shown(runner)) == (effects == "none")
 
 
 @pytest.mark.rule("S10")
 async def test_a_sealed_planner_sees_of_an_unusable_result_its_kind() -> None:
     tools = toolbox(lambda: {"secret": "s3"})
-    of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools, config=Config(sealed=True))
-    await of.run("go")
-    assert told(of).splitlines()[1:3] == [
+    runner = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools, config=Config(sealed=True))
+    await runner.run("go")
+    assert error_shown(runner).splitlines()[1:3] == [
         "it failed: invalid_result",
         "It was carried out, and returned an object of 1 key, which is not shown. Don't make it again for that.",
     ]
-    assert "secret" not in text_of(sent(of)[1].messages)
+    assert "secret" not in text_of(sent(runner)[1].messages)
 
 
 async def test_what_is_long_is_cut() -> None:
     tools = toolbox(lambda: "x" * 100_000)
-    of = agent(answer(call("it")), answer(output="done"), tools=tools)
-    await of.run("go")
-    assert len(told(of)) < 1_500
+    runner = agent(answer(call("it")), answer(output="done"), tools=tools)
+    await runner.run("go")
+    assert len(error_shown(runner)) < 1_500
 
 
 @pytest.mark.rule("C15", "L8", "C12")
 async def test_an_item_with_an_unusable_result_is_not_made_again_after_a_cut() -> None:
-    made: list[str] = []
+    letters: list[str] = []
     go = asyncio.Event()
     tools = Tools()
     tools.register("send", {"properties": {"to": {"type": "string"}, "_output": {"type": "integer"}}})
 
     async def send(to: str) -> Any:
-        made.append(to)
+        letters.append(to)
         if to == "b":
             await go.wait()
         return {"a": "no number", "b": 2}[to]
@@ -230,9 +230,9 @@ async def test_an_item_with_an_unusable_result_is_not_made_again_after_a_cut() -
     go.set()
     with pytest.raises(errors.PlanFailed) as raised:
         await Agent(None, tools=tools).resume(recover_context(json.loads(json.dumps(entries))))
-    assert made.count("a") == 1
-    found = [(one.place, one.state, one.value) for one in raised.value.result.calls]
-    assert found == [("0.0.0", "unusable", "no number"), ("0.0.1", "done", 2)]
+    assert letters.count("a") == 1
+    accounts = [(account.place, account.state, account.value) for account in raised.value.result.calls]
+    assert accounts == [("0.0.0", "unusable", "no number"), ("0.0.1", "done", 2)]
 
 
 @pytest.mark.rule("C15", "L8")
@@ -246,5 +246,5 @@ async def test_a_resumed_run_tells_of_an_unusable_result_what_the_first_has_told
     with plan_fails(errors.InvalidResult) as again:
         await Agent(None, tools=tools).resume(first.result.context)
     for caught in (first, again):
-        (failed,) = [one for one in caught.result.context if one["type"] == "error"][-1:]
+        (failed,) = [message for message in caught.result.context if message["type"] == "error"][-1:]
         assert [failed[key] for key in ("_outcome", "_returned") if key in failed] == ["unusable", *returned]

@@ -66,13 +66,13 @@ def desk(record: Owned) -> Tools:
 
 
 async def test_a_run_that_was_lost_while_a_call_waited_to_be_tried_again_does_not_try_it() -> None:
-    record, tools, tried = Owned(lost=2), Tools(), 0
+    record, tools, attempts = Owned(lost=2), Tools(), 0
 
     @tools.tool(effects="none", retries=2)
     async def look() -> str:
         """Look."""
-        nonlocal tried
-        tried += 1
+        nonlocal attempts
+        attempts += 1
         raise OSError("down")
 
     assert look.name == "look"
@@ -83,7 +83,7 @@ async def test_a_run_that_was_lost_while_a_call_waited_to_be_tried_again_does_no
     tools.backoff = Backoff(sleep=no_time)
     agent = Agent(models.Scripted([{"calls": [{"_tool": "look"}], "output": None}]), tools=tools)
     assert isinstance(await drained(agent, "go", record), errors.Fenced)
-    assert (tried, record.seen.count("waited")) == (1, 1)
+    assert (attempts, record.seen.count("waited")) == (1, 1)
 
 
 HELPER = {"context": [{"type": "text", "text": "Help."}], "schema": {"type": "string"}}
@@ -107,11 +107,13 @@ async def test_before_every_effect_all_that_was_told_is_kept_and_the_run_is_know
     result = await drained(agent, "Go.", record)
     assert result.errors == []
     assert result.output is not None
-    effects = [index for index, one in enumerate(record.seen) if isinstance(one, str) and one != "settled"]
+    effects = [index for index, entry in enumerate(record.seen) if isinstance(entry, str) and entry != "settled"]
     assert len(effects) == 2
     assert all(record.seen[index - 1] == "settled" for index in effects)
     assert record.seen[-1] == "settled"
-    assert [one for one in record.seen if isinstance(one, dict) and one.get("message", {}).get("type") == "output"]
+    assert [
+        entry for entry in record.seen if isinstance(entry, dict) and entry.get("message", {}).get("type") == "output"
+    ]
 
 
 @pytest.mark.parametrize("lost", range(4))
@@ -122,8 +124,8 @@ async def test_a_lost_run_ends_at_the_next_effect_and_nothing_of_that_stands_in_
     error = await drained(Agent(model, tools=desk(record), delegates={"Helper": HELPER}), "Go.", record)
     assert isinstance(error, errors.Fenced)
     assert record.seen.count("settled") > lost
-    assert not [one for one in error.result.context if one.get("type") == "error"]
-    assert not any("belongs to another process" in str(one) for one in record.seen)
+    assert not [message for message in error.result.context if message.get("type") == "error"]
+    assert not any("belongs to another process" in str(entry) for entry in record.seen)
     if lost == 0:
         assert model.requests == []
 
@@ -131,18 +133,18 @@ async def test_a_lost_run_ends_at_the_next_effect_and_nothing_of_that_stands_in_
 @pytest.mark.rule("C9", "A7")
 async def test_an_activity_sees_its_key_and_the_lease_under_which_its_call_is_made() -> None:
     tools = Tools()
-    seen: list[tuple[str, int | None]] = []
+    handed: list[tuple[str, int | None]] = []
 
     @tools.tool
     async def pay(to: str, context: Context) -> str:
         """Pay."""
-        seen.append((context.key, context.lease))
+        handed.append((context.key, context.lease))
         return to
 
     @tools.activity("brief")
     async def brief(call: Any, tool: Any, context: Context) -> str:
         del call, tool
-        seen.append((context.key, context.lease))
+        handed.append((context.key, context.lease))
         return "short"
 
     assert {pay.name, brief.name} == {"pay", "brief"}
@@ -154,5 +156,5 @@ async def test_an_activity_sees_its_key_and_the_lease_under_which_its_call_is_ma
     agent = Agent(model, tools=tools, delegates={"Helper": HELPER})
     await drained(agent, "Go.", Owned(lease=7))
     await agent.run("Go.")
-    leases = sorted((lease or 0, key.rpartition("/")[2]) for key, lease in seen)
+    leases = sorted((lease or 0, key.rpartition("/")[2]) for key, lease in handed)
     assert leases == [(0, "0.0"), (0, "0.1"), (7, "0.0"), (7, "0.1")]

@@ -72,8 +72,8 @@ async def test_the_origin_of_a_value_is_the_call_that_made_it() -> None:
     tools, _ = sampling()
     result = await Agent(models.Scripted([TWICE]), tools=tools).run("go", dict[str, Any])
     (origin,) = result.provenance()
-    assert [(one.place, one.value) for one in origin.of] == [("0.0", 1), ("0.1", 2), ("0.2", "published 1")]
-    assert [one.value for one in origin.of[2].of] == [1]
+    assert [(source.place, source.value) for source in origin.of] == [("0.0", 1), ("0.1", 2), ("0.2", "published 1")]
+    assert [source.value for source in origin.of[2].of] == [1]
 
 
 async def test_what_calls_leave_is_marked_with_their_places_and_events_name_them() -> None:
@@ -81,12 +81,14 @@ async def test_what_calls_leave_is_marked_with_their_places_and_events_name_them
     plan: Json = {"type": "plan", "plan": [call("sample"), call("sample")]}
     agent = Agent(models.Scripted([answer(call("publish", x=7), call("nope")), answer(output=1)]), tools=tools)
     async with agent.stream([plan, {"type": "text", "text": "go"}]) as stream:
-        seen = [(type(event).__name__, str(event.place)) async for event in stream if isinstance(event, CALL_EVENTS)]
+        received = [
+            (type(event).__name__, str(event.place)) async for event in stream if isinstance(event, CALL_EVENTS)
+        ]
     marks = [(message["type"], message["_of"]) for message in stream.result.context if "_of" in message]
     assert marks == [
         ("plan", "0"), ("data", "0.1"), ("data", "0.0"), ("data", "1.0"), ("error", "1.1"), ("output", "2"),
     ]  # fmt: skip
-    assert sorted(seen) == [
+    assert sorted(received) == [
         ("CallFailed", "1.1"), ("CallFinished", "0.0"), ("CallFinished", "0.1"), ("CallFinished", "1.0"),
     ]  # fmt: skip
 
@@ -104,7 +106,7 @@ async def test_a_corrected_answer_takes_over_what_has_started_and_a_resumed_run_
     agent = Agent(models.Scripted([first, second]), tools=tools, approve=hold_publishing)
     held = await agent.run("go", str)
     assert ran == ["sample", "sample"]
-    assert [one.of for one in approvals.pending(held.context)] == ["1.0", "1.3"]
+    assert [pending.of for pending in approvals.pending(held.context)] == ["1.0", "1.3"]
     (plan,) = (message for message in held.context if message["type"] == "plan")
     assert (plan["_of"], plan["_places"]) == ("1", {"1": "0.0", "2": "0.1"})
     context = approvals.decided(held.context, "1.3", "approve")
@@ -211,13 +213,13 @@ async def test_calls_that_a_function_makes_again_have_keys_of_their_own_which_ar
 @pytest.mark.parametrize("is_recorded", [False, True])
 async def test_a_call_that_was_cut_is_made_again_under_its_key(is_recorded: bool, levels: int) -> None:
     handed: list[tuple[str, str]] = []
-    tools, gone = Tools(), asyncio.Event()
+    tools, begun = Tools(), asyncio.Event()
 
     @tools.activity("pay")
     async def pay(to: str, key: str) -> str:
         handed.append((to, key))
         if len(handed) == 2:
-            gone.set()
+            begun.set()
             await asyncio.Event().wait()
         return to
 
@@ -233,7 +235,7 @@ async def test_a_call_that_was_cut_is_made_again_under_its_key(is_recorded: bool
     agent = Agent(None, tools=tools, delegates={"inner": inner})
     entries: list[Json] = []
     async with agent.stream(context, record=entries.append) as stream:
-        await gone.wait()
+        await begun.wait()
     result = await agent.resume(
         recover_context(json.loads(json.dumps(entries))) if is_recorded else stored(stream.context)
     )

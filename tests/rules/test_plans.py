@@ -48,10 +48,10 @@ async def test_a_cycle_is_printed_and_nothing_of_it_runs() -> None:
 @pytest.mark.rule("P1")
 async def test_a_call_that_reads_what_it_writes_is_a_cycle_only_where_nothing_stands() -> None:
     log: list[int] = []
-    own = call("step", n="†state.n", _outputPath="†state.n")
-    result = await run(answer(own), answer(output=1), tools=toolbox(log))
+    step = call("step", n="†state.n", _outputPath="†state.n")
+    result = await run(answer(step), answer(output=1), tools=toolbox(log))
     assert isinstance(result.errors[0], errors.CyclicPlan)
-    result = await run(answer(own, output="†state.n"), context=[{"type": "state", "n": 1}], tools=toolbox(log))
+    result = await run(answer(step, output="†state.n"), context=[{"type": "state", "n": 1}], tools=toolbox(log))
     assert (result.output, log) == (2, [1])
 
 
@@ -59,9 +59,9 @@ async def test_a_call_that_reads_what_it_writes_is_a_cycle_only_where_nothing_st
 async def test_a_lazy_run_only_plans_and_its_plan_runs_later() -> None:
     log: list[int] = []
     tools = toolbox(log)
-    said = answer(call("step", n=1), call("step", n="†calls.0"), output="†calls.1")
-    planned = await run(said, tools=tools, config=Config(mode="lazy"))
-    assert (planned.output, log, [one["n"] for one in planned.solutions[0].calls]) == (None, [], [1, "†calls.0"])
+    solution = answer(call("step", n=1), call("step", n="†calls.0"), output="†calls.1")
+    planned = await run(solution, tools=tools, config=Config(mode="lazy"))
+    assert (planned.output, log, [call["n"] for call in planned.solutions[0].calls]) == (None, [], [1, "†calls.0"])
     stored = json.loads(json.dumps(planned.context.messages))
     done = await Agent(None, tools=tools).resume(stored)
     assert (done.output, log) == (3, [1, 2])
@@ -80,9 +80,9 @@ async def test_what_is_open_of_a_plan_is_shown_in_the_next_tick() -> None:
     owed = call("mood", text="x", _output=None, _outputPath="†state.mood")
     runner = agent(answer(owed, call("mood", text="†state.mood", _output="y")), answer(output=1), tools=tools)
     await runner.run("go")
-    shown = text_of(sent(runner)[1].messages)
-    assert "¶plan" in shown
-    assert "†state.mood" in shown
+    prompt = text_of(sent(runner)[1].messages)
+    assert "¶plan" in prompt
+    assert "†state.mood" in prompt
 
 
 @pytest.mark.rule("P3")
@@ -258,13 +258,13 @@ async def test_a_plan_that_is_cut_anywhere_comes_to_the_same_and_does_nothing_tw
     output, failed = await came_to([plan(*CUT_ANYWHERE[name], output="delivered {†calls.1 or 'none'}")], log, entries)
     for cut in range(1, len(entries) + 1):
         context = recover_context(json.loads(json.dumps(entries[:cut])))
-        ended = {one["_of"] for one in context if "_call" in one or one.get("_outcome") == "unusable"}
+        ended = {message["_of"] for message in context if "_call" in message or message.get("_outcome") == "unusable"}
         again: list[str] = []
-        told: list[Any] = []
-        found = await came_to(context, again, told)
-        assert found[0] == output
-        assert found[1] <= failed
+        recorded: list[Any] = []
+        outcome = await came_to(context, again, recorded)
+        assert outcome[0] == output
+        assert outcome[1] <= failed
         assert set(again) <= set(log)
-        made = {one["failed"] for one in told if "failed" in one}
-        made |= {one["message"]["_of"] for one in told if "_call" in one.get("message", {})}
-        assert not made & ended
+        places = {entry["failed"] for entry in recorded if "failed" in entry}
+        places |= {entry["message"]["_of"] for entry in recorded if "_call" in entry.get("message", {})}
+        assert not places & ended

@@ -19,30 +19,30 @@ NUMBER: Json = {"type": "integer"}
 
 
 def plan(*calls: Json, output: Any = "†calls.0", **more: Any) -> Json:
-    return {"type": "plan", "plan": [dict(one) for one in calls], "output": output, **more}
+    return {"type": "plan", "plan": [dict(element) for element in calls], "output": output, **more}
 
 
 def desk(log: list[Any] | None = None) -> Tools:
     """Tools that read, send and fail: `look`, `send`, `fail`, `unread` (which fails to read)."""
-    seen = log if log is not None else []
+    entries = log if log is not None else []
     tools = Tools()
 
     @tools.tool(effects="none")
     def look(at: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
         """Look."""
-        seen.append(("look", at))
+        entries.append(("look", at))
         return at
 
     @tools.tool
     def send(to: str) -> str:  # pyright: ignore[reportUnusedFunction]
         """Send."""
-        seen.append(("send", to))
+        entries.append(("send", to))
         return f"sent {to}"
 
     @tools.tool
     def fail(n: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
         """Fail."""
-        seen.append(("fail", n))
+        entries.append(("fail", n))
         raise ValueError(f"no {n}")
 
     @tools.tool(effects="none")
@@ -55,42 +55,44 @@ def desk(log: list[Any] | None = None) -> Tools:
 
 @pytest.mark.parametrize("with_model", [True, False])
 async def test_a_failed_call_ends_the_run_with_the_first_cause_and_what_was_done(*, with_model: bool) -> None:
-    of = agent(answer(output=7), tools=desk()) if with_model else Agent(None, tools=desk())
+    runner = agent(answer(output=7), tools=desk()) if with_model else Agent(None, tools=desk())
     behind = call("look", at="†calls.2")
     with pytest.raises(errors.PlanFailed, match=r"ValueError: no 1; and 1 more failed") as caught:
-        await of.run([plan(behind, call("look", at=3), call("fail", n=1), call("fail", n=2), output="†calls.0")], int)
+        await runner.run(
+            [plan(behind, call("look", at=3), call("fail", n=1), call("fail", n=2), output="†calls.0")], int
+        )
     error = caught.value
     assert (type(error), error.code) == (errors.PlanFailed, "plan_failed")
     assert isinstance(error.__cause__, errors.ActivityError)
     assert error.__cause__.message == "tool 'fail': ValueError: no 1"
     assert error.data["cause"]["code"] == "activity"
     assert error.result.output is None
-    assert sorted(one.code for one in error.result.errors) == ["activity", "activity", "unresolved_reference"]
-    assert [one["data"] for one in error.result.context if one.get("kind") == "result"] == [3]
+    assert sorted(failure.code for failure in error.result.errors) == ["activity", "activity", "unresolved_reference"]
+    assert [message["data"] for message in error.result.context if message.get("kind") == "result"] == [3]
     if with_model:
-        assert sent(of) == []
+        assert sent(runner) == []
 
 
 @pytest.mark.rule("C12", "O9")
 def test_a_batch_with_one_bad_item_is_not_improvised() -> None:
     tools = Tools()
-    taken: Json = {"properties": {"text": {"type": "string"}, "_output": NUMBER}, "_delegate": "e"}
-    tools.register("extract", {**taken, "required": ["text"]})
-    shown: list[int] = []
+    interface: Json = {"properties": {"text": {"type": "string"}, "_output": NUMBER}, "_delegate": "e"}
+    tools.register("extract", {**interface, "required": ["text"]})
+    counts: list[int] = []
 
     def planned(request: models.ModelRequest) -> Json:
-        found = re.findall(r"doc (\d+)", json.dumps(request.messages))
-        shown.append(len(set(found)))
-        return answer(output="garbage" if found[0] == "3" else int(found[0]))
+        numbers = re.findall(r"doc (\d+)", json.dumps(request.messages))
+        counts.append(len(set(numbers)))
+        return answer(output="garbage" if numbers[0] == "3" else int(numbers[0]))
 
     documents: Json = {"type": "input", "documents": [f"doc {n}" for n in range(6)]}
     batch = plan(call("extract", _each="†input.documents", text="†each"))
     delegates: dict[str, Json] = {"e": {"context": [], "schema": NUMBER}}
-    of = Agent(models.Scripted([planned], repeat_last=True), tools=tools, delegates=delegates)
+    runner = Agent(models.Scripted([planned], repeat_last=True), tools=tools, delegates=delegates)
     with pytest.raises(errors.PlanFailed, match="1 of 6 items failed: item 3") as caught:
-        of.run_sync([documents, batch], list[int])
-    assert set(shown) == {1}
-    done = [one["data"] for one in caught.value.result.context if one.get("kind") == "result"]
+        runner.run_sync([documents, batch], list[int])
+    assert set(counts) == {1}
+    done = [message["data"] for message in caught.value.result.context if message.get("kind") == "result"]
     assert done == [0, 1, 2, 4, 5]
 
 
@@ -104,9 +106,9 @@ async def test_a_denial_fails_it_and_a_hold_does_not() -> None:
         return HOLD
 
     given = plan(call("send", to="ana"))
-    of = agent(answer(output="x"), tools=desk(log), approve=deny)
+    runner = agent(answer(output="x"), tools=desk(log), approve=deny)
     with pytest.raises(errors.PlanFailed, match="not today") as caught:
-        await of.run([given])
+        await runner.run([given])
     assert isinstance(caught.value.__cause__, errors.ApprovalDenied)
     held = await agent(answer(output="x"), tools=desk(log), approve=hold).run([given])
     assert (held.output, held.waiting, log) == (None, ["approval 0.0"], [])
@@ -132,8 +134,8 @@ async def test_what_is_no_program_goes_on_with_the_model() -> None:
     # Nor has what a model owes failed: it is asked for it.
     tools = desk()
     tools.register("mood", {"properties": {"_output": {"type": "string"}}})
-    of = agent(answer(output="good"), tools=tools)
-    assert (await of.run([plan(call("mood", _output=None))])).output == "good"
+    runner = agent(answer(output="good"), tools=tools)
+    assert (await runner.run([plan(call("mood", _output=None))])).output == "good"
 
 
 async def test_a_limit_stays_a_limit() -> None:
@@ -154,19 +156,22 @@ async def came_to(running: Awaitable[Result[Any]]) -> Any:
 
 
 async def repaired(config: Config, *calls: Json, tools: Tools | None = None, output: Any = "†calls.0") -> list[Any]:
-    """What a plan that fails comes to, with a model that would answer 7: the output, or the error; and what is told."""
-    of = agent(answer(output=7), tools=tools or desk(), config=config)
-    seen: list[Any] = []
+    """What a failing plan comes to beside a model that answers 7: the output and why it was repaired, or the error."""
+    runner = agent(answer(output=7), tools=tools or desk(), config=config)
+    received: list[Any] = []
     try:
-        async with of.stream([plan(*calls, output=output)]) as stream:
-            seen = [one async for one in stream]
-        return [stream.result.output, *(one.error.code for one in seen if isinstance(one, events.RepairStarted))]
+        async with runner.stream([plan(*calls, output=output)]) as stream:
+            received = [event async for event in stream]
+        return [
+            stream.result.output,
+            *(event.error.code for event in received if isinstance(event, events.RepairStarted)),
+        ]
     except errors.PlanFailed as error:
         return [error.code]
 
 
 @pytest.mark.parametrize(
-    ("repair", "calls", "came"),
+    ("repair", "calls", "expected"),
     [
         (False, [call("unread")], ["plan_failed"]),
         (True, [call("unread")], [7, "plan_failed"]),
@@ -179,15 +184,15 @@ async def repaired(config: Config, *calls: Json, tools: Tools | None = None, out
         ("always", [call("unread"), call("send", to="a")], [7, "plan_failed"]),
     ],
 )
-async def test_a_model_goes_on_where_the_config_says_so(repair: Any, calls: list[Json], came: list[Any]) -> None:
-    assert await repaired(Config(repair=repair), *calls) == came
+async def test_a_model_goes_on_where_the_config_says_so(repair: Any, calls: list[Json], expected: list[Any]) -> None:
+    assert await repaired(Config(repair=repair), *calls) == expected
 
 
 async def test_the_model_that_goes_on_has_the_reads_that_are_done() -> None:
-    of = agent(answer(output="{†results.0 + 1}"), tools=desk(), config=Config(repair=True))
-    done = await of.run([plan(call("look", at=41), call("unread"), output="†calls.1")], int)
+    runner = agent(answer(output="{†results.0 + 1}"), tools=desk(), config=Config(repair=True))
+    done = await runner.run([plan(call("look", at=41), call("unread"), output="†calls.1")], int)
     assert done.output == 42
-    assert "unread 0" in text_of(sent(of)[0].messages)
+    assert "unread 0" in text_of(sent(runner)[0].messages)
 
 
 async def test_repair_is_a_choice_of_three_and_needs_a_model() -> None:
@@ -200,50 +205,50 @@ async def test_repair_is_a_choice_of_three_and_needs_a_model() -> None:
 async def test_an_effect_from_before_a_resume_counts(tmp_path: Path) -> None:
     log: list[Any] = []
 
-    async def hold(made: Any, *_: Any) -> Any:
-        return HOLD if made.tool == "unread" else True
+    async def hold(call: Any, *_: Any) -> Any:
+        return HOLD if call.tool == "unread" else True
 
-    for first, came in ((call("send", to="a"), "plan_failed"), (call("look"), 7)):
+    for first, outcome in ((call("send", to="a"), "plan_failed"), (call("look"), 7)):
         given = plan(first, call("unread"), output="†calls.1")
         held = await agent(tools=desk(log), approve=hold).run([given])
         stored = Context(json.loads(json.dumps(list(held.context))))
         decided = approvals.decided(stored, "0.1", "approve")
-        of = agent(answer(output=7), tools=desk(log), config=Config(repair=True))
-        assert await came_to(of.resume(decided)) == came
+        runner = agent(answer(output=7), tools=desk(log), config=Config(repair=True))
+        assert await came_to(runner.resume(decided)) == outcome
     assert log == [("send", "a"), ("look", 0)]
 
 
 async def test_an_idea_says_it_for_itself_and_a_delegate_for_its_own_plan() -> None:
-    own: Json = {"context": [plan(call("unread"))], "schema": NUMBER}
-    for config, came in (({}, "plan_failed"), ({"repair": True}, 7)):
-        idea = Idea(**own, config=config)
-        assert await came_to(idea.run(agent(answer(output=7), tools=desk()))) == came
-    told: Json = {"ask": {"_delegate": "d"}}
+    parts: Json = {"context": [plan(call("unread"))], "schema": NUMBER}
+    for config, expected in (({}, "plan_failed"), ({"repair": True}, 7)):
+        idea = Idea(**parts, config=config)
+        assert await came_to(idea.run(agent(answer(output=7), tools=desk()))) == expected
+    interfaces: Json = {"ask": {"_delegate": "d"}}
     tool = {"type": "tool", "tool": {"unread": {"_activity": "unread", "_effects": "none"}}}
-    context: list[Json] = [{"type": "tool", "tool": told}]
-    for repair, came in ((False, "it failed"), (True, "got 7")):
+    context: list[Json] = [{"type": "tool", "tool": interfaces}]
+    for repair, expected in ((False, "it failed"), (True, "got 7")):
         delegate: Json = {"context": [tool, plan(call("unread"))], "schema": NUMBER, "config": {"repair": repair}}
         answers = [
             answer(call("ask"), output="got {†calls.0}"),
             *[answer(output=7)] * repair,
             answer(output="it failed"),
         ]
-        of = agent(*answers, tools=desk(), delegates={"d": delegate})
-        result = await of.run(context, str)
-        assert result.output == came
+        runner = agent(*answers, tools=desk(), delegates={"d": delegate})
+        result = await runner.run(context, str)
+        assert result.output == expected
         assert [error.code for error in result.errors] == ["delegate"] * (not repair)
 
 
 @pytest.mark.rule("D11", "S7")
 async def test_what_a_delegate_has_done_is_an_effect_of_its_callers_plan() -> None:
-    for effects, came in (("none", 7), ("some", "plan_failed")):
+    for effects, expected in (("none", 7), ("some", "plan_failed")):
         tool: Json = {"type": "tool", "tool": {"act": {"_activity": "look", "_effects": effects}}}
         delegate: Json = {"context": [tool, plan(call("act"))], "schema": NUMBER}
         tools = desk()
         tools.register("ask", {"_delegate": "d"})
         given = plan(call("ask"), call("unread", n="†calls.0"), output="†calls.1")
-        of = agent(answer(output=7), tools=tools, delegates={"d": delegate}, config=Config(repair=True))
-        assert await came_to(of.run([given])) == came
+        runner = agent(answer(output=7), tools=tools, delegates={"d": delegate}, config=Config(repair=True))
+        assert await came_to(runner.run([given])) == expected
 
 
 # Going on after it
@@ -270,9 +275,9 @@ async def test_what_has_failed_is_made_again_when_it_is_resumed_and_nothing_else
 async def test_words_behind_one_that_has_failed_are_the_next_turn() -> None:
     with pytest.raises(errors.PlanFailed) as caught:
         await agent(tools=desk()).run([plan(call("fail"))])
-    said = [*caught.value.result.context, {"type": "user", "message": "Never mind."}]
-    of = agent(answer(output="Fine."), tools=desk())
-    assert (await of.run(said)).output == "Fine."
+    context = [*caught.value.result.context, {"type": "user", "message": "Never mind."}]
+    runner = agent(answer(output="Fine."), tools=desk())
+    assert (await runner.run(context)).output == "Fine."
 
 
 @pytest.mark.rule("S10")
@@ -284,13 +289,13 @@ async def test_a_sealed_model_that_goes_on_sees_kinds_alone() -> None:
         """Look."""
         raise ValueError("the password is 4711")
 
-    of = agent(answer(output=7), tools=tools, config=Config(repair=True, sealed=True))
-    assert (await of.run([plan(call("secret"))])).output == 7
-    assert "4711" not in text_of(sent(of)[0].messages)
+    runner = agent(answer(output=7), tools=tools, config=Config(repair=True, sealed=True))
+    assert (await runner.run([plan(call("secret"))])).output == 7
+    assert "4711" not in text_of(sent(runner)[0].messages)
 
 
 @pytest.mark.parametrize(
-    ("calls", "said"),
+    ("calls", "message"),
     [
         ([call("fail", n=1)], "the plan's output is withheld: tool 'fail': ValueError: no 1"),
         (
@@ -304,8 +309,8 @@ async def test_a_sealed_model_that_goes_on_sees_kinds_alone() -> None:
     ],
 )
 async def test_how_many_more_have_failed_is_told_but_not_of_those_that_were_to_follow(
-    calls: list[Json], said: str
+    calls: list[Json], message: str
 ) -> None:
     with pytest.raises(errors.PlanFailed) as caught:
         await Agent(None, tools=desk()).run([plan(*calls, output="†calls.0")], int)
-    assert caught.value.message == said
+    assert caught.value.message == message

@@ -15,18 +15,18 @@ from .scripts import answer, call
 pytestmark = pytest.mark.rule("A7")
 
 
-async def told(tools: Tools, *calls: Any) -> list[tuple[Any, ...]]:
+async def progress_of(tools: Tools, *calls: Any) -> list[tuple[Any, ...]]:
     """The progress and the ends of calls, in order."""
     agent = Agent(models.Scripted([answer(*calls, output="done")]), tools=tools)
-    found: list[tuple[Any, ...]] = []
+    reports: list[tuple[Any, ...]] = []
     async with agent.stream("go", str) as run:
         async for event in run:
             if isinstance(event, events.CallProgress):
                 assert event.call["_tool"] == calls[0]["_tool"]
-                found.append((str(event.place), event.done, event.total, event.message))
+                reports.append((str(event.place), event.done, event.total, event.message))
             elif isinstance(event, events.CallFinished):
-                found.append((str(event.place), "done"))
-    return found
+                reports.append((str(event.place), "done"))
+    return reports
 
 
 def counting() -> Tools:
@@ -40,8 +40,8 @@ async def test_an_activity_takes_progress_and_its_context_has_it() -> None:
 
     @tools.activity("count")
     async def count(to: int, progress: Progress) -> int:
-        for one in range(1, to + 1):
-            progress(one, to, f"at {one}")
+        for number in range(1, to + 1):
+            progress(number, to, f"at {number}")
         return to
 
     @tools.tool
@@ -52,10 +52,10 @@ async def test_an_activity_takes_progress_and_its_context_has_it() -> None:
 
     assert count
     assert typed
-    assert await told(tools, call("count", to=2)) == [
+    assert await progress_of(tools, call("count", to=2)) == [
         ("0.0", 1, 2, "at 1"), ("0.0", 2, 2, "at 2"), ("0.0", "done"),
     ]  # fmt: skip
-    assert await told(tools, call("typed", _each=[1, 2], n="†each")) == [
+    assert await progress_of(tools, call("typed", _each=[1, 2], n="†each")) == [
         ("0.0.0", 0.5, None, None), ("0.0.0", 0.7, None, None), ("0.0.0", "done"),
         ("0.0.1", 0.5, None, None), ("0.0.1", 0.7, None, None), ("0.0.1", "done"), ("0.0", "done"),
     ]  # fmt: skip
@@ -66,13 +66,13 @@ async def test_a_plain_function_tells_from_its_thread_before_it_ends() -> None:
 
     @tools.activity("count")
     def count(to: int, progress: Progress) -> int:
-        for one in range(to):
-            progress(one, to)
+        for number in range(to):
+            progress(number, to)
         return to
 
     assert count
-    assert await told(tools, call("count", to=50)) == [
-        *(("0.0", one, 50, None) for one in range(50)), ("0.0", "done"),
+    assert await progress_of(tools, call("count", to=50)) == [
+        *(("0.0", number, 50, None) for number in range(50)), ("0.0", "done"),
     ]  # fmt: skip
 
 
@@ -95,9 +95,9 @@ async def test_what_goes_back_is_no_number_or_comes_late_is_not_told() -> None:
 
     assert count
     assert after
-    found = await told(tools, call("count", to=1), call("after", n="†calls.0"))
-    assert [one[:3] for one in found] == [("0.0", 2, None), ("0.0", 3, None), ("0.0", "done"), ("0.1", "done")]
-    assert len(found[0][3]) == 4_000
+    reports = await progress_of(tools, call("count", to=1), call("after", n="†calls.0"))
+    assert [report[:3] for report in reports] == [("0.0", 2, None), ("0.0", 3, None), ("0.0", "done"), ("0.1", "done")]
+    assert len(reports[0][3]) == 4_000
     assert over.is_set()
     kept[0](200)
 

@@ -1,4 +1,4 @@
-"""What a model thinks is told to who listens and kept nowhere: no context, record, recording or request has it."""
+"""What a model thinks is told in events and kept nowhere: no context, record, recording or request has it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ THOUGHT = "I wonder whether †state.x {holds}"
 BOUND = 10.0
 
 
-def thinking(said: Json, *thoughts: str, between: Sequence[str] = ()) -> Callable[[ModelRequest], Any]:
-    """An answer before which the model thinks, and in the middle of which it does again."""
+def thinking(solution: Json, *thoughts: str, between: Sequence[str] = ()) -> Callable[[ModelRequest], Any]:
+    """An answer before which a model thinks, and in the middle of which it thinks again."""
 
     async def deltas(_: ModelRequest) -> AsyncIterator[str | Reasoning]:
         for thought in thoughts:
             yield Reasoning(thought)
-        text = json.dumps(said)
+        text = json.dumps(solution)
         yield text[: len(text) // 2]
         for thought in between:
             yield Reasoning(thought)
@@ -38,13 +38,13 @@ def thinker(*answers: Any, tools: Tools | None = None, **more: Any) -> Agent:
     return Agent(models.Scripted(list(answers)), tools=tools or Tools(), **more)
 
 
-async def told(runner: Agent, record: Callable[[Any], None] | None = None) -> tuple[list[Any], Any]:
+async def events_and_result(runner: Agent, record: Callable[[Any], None] | None = None) -> tuple[list[Any], Any]:
     async with asyncio.timeout(BOUND), runner.stream("go", str, record=record) as stream:
         return [event async for event in stream], stream.result
 
 
-def thoughts(found: list[Any], depth: int = 0) -> list[str]:
-    return [one.text for one in found if isinstance(one, events.ReasoningDelta) and one.depth == depth]
+def thoughts(received: list[Any], depth: int = 0) -> list[str]:
+    return [event.text for event in received if isinstance(event, events.ReasoningDelta) and event.depth == depth]
 
 
 def looking() -> Tools:
@@ -63,10 +63,10 @@ async def test_thoughts_are_told_as_they_come_and_kept_nowhere() -> None:
     written: list[Any] = []
     first = thinking(answer(call("look")), THOUGHT, " or", between=[" not"])
     runner = thinker(first, thinking(answer(output="7"), "Done"), tools=looking())
-    found, result = await told(runner, written.append)
-    assert thoughts(found) == [THOUGHT, " or", " not", "Done"]
+    received, result = await events_and_result(runner, written.append)
+    assert thoughts(received) == [THOUGHT, " or", " not", "Done"]
     assert result.output == "7"
-    names = [type(event).__name__ for event in found]
+    names = [type(event).__name__ for event in received]
     assert names.index("RequestStarted") < names.index("ReasoningDelta") < names.index("RequestFinished")
     assert written
     for kept in (result.context, written, [request.messages for request in sent(runner)], result.solutions):
@@ -87,8 +87,10 @@ async def test_no_thought_is_part_of_the_text_that_streams() -> None:
 
 @pytest.mark.rule("L3")
 async def test_thoughts_begin_anew_with_an_answer_that_is_asked_for_again() -> None:
-    found, _ = await told(thinker(thinking({"calls": [], "output": 5}, "One"), thinking(answer(output="x"), "Two")))
-    names = [type(one).__name__ for one in found if isinstance(one, events.ReasoningDelta | events.Retried)]
+    received, _ = await events_and_result(
+        thinker(thinking({"calls": [], "output": 5}, "One"), thinking(answer(output="x"), "Two"))
+    )
+    names = [type(event).__name__ for event in received if isinstance(event, events.ReasoningDelta | events.Retried)]
     assert names == ["ReasoningDelta", "Retried", "ReasoningDelta"]
 
 
@@ -99,8 +101,8 @@ async def test_those_of_a_delegate_are_told_at_its_depth() -> None:
     runner = thinker(
         thinking(answer(call("ask"), output="†calls.0"), "Outside"), thinking(answer(output="x"), "Inside"), tools=tools
     )
-    found, result = await told(runner)
-    assert (thoughts(found), thoughts(found, 1), result.output) == (["Outside"], ["Inside"], "x")
+    received, result = await events_and_result(runner)
+    assert (thoughts(received), thoughts(received, 1), result.output) == (["Outside"], ["Inside"], "x")
 
 
 @pytest.mark.rule("L5")
@@ -113,7 +115,7 @@ async def test_thoughts_without_end_spend_the_bytes_of_the_run(thought: str) -> 
 
     runner = thinker(endless, limits=Limits(bytes=50_000))
     with pytest.raises(errors.LimitExceeded) as caught:
-        await told(runner)
+        await events_and_result(runner)
     assert caught.value.limit == "bytes"
 
 
@@ -121,10 +123,10 @@ async def test_thoughts_without_end_spend_the_bytes_of_the_run(thought: str) -> 
 async def test_a_recording_passes_them_on_and_has_none(tmp_path: Path) -> None:
     model = models.Scripted([thinking(answer(output="7"), THOUGHT)])
     path = tmp_path / "recorded.jsonl"
-    found, _ = await told(Agent(models.Recording(model, path), tools=Tools()))
-    assert thoughts(found) == [THOUGHT]
+    received, _ = await events_and_result(Agent(models.Recording(model, path), tools=Tools()))
+    assert thoughts(received) == [THOUGHT]
     assert "wonder" not in path.read_text(encoding="utf-8")
-    again, result = await told(Agent(models.Replay(path), tools=Tools()))
+    again, result = await events_and_result(Agent(models.Replay(path), tools=Tools()))
     assert (thoughts(again), result.output) == ([], "7")
 
 
@@ -138,10 +140,10 @@ async def test_a_model_that_only_thought_before_it_failed_has_not_begun() -> Non
 
     model = models.Fallback([models.Scripted([first, first]), models.Scripted(['{"calls":[],"output":"x"}'] * 2)])
     request = ModelRequest(messages=({"role": "user", "content": "Go."},), schema={"type": "object"})
-    said = [item async for item in model.stream(request)]
-    assert said[:2] == [Reasoning("Hm"), '{"calls":[],"output":"x"}']
-    found, result = await told(Agent(model, tools=Tools()))
-    assert (thoughts(found), result.output) == (["Hm"], "x")
+    deltas = [item async for item in model.stream(request)]
+    assert deltas[:2] == [Reasoning("Hm"), '{"calls":[],"output":"x"}']
+    received, result = await events_and_result(Agent(model, tools=Tools()))
+    assert (thoughts(received), result.output) == (["Hm"], "x")
 
 
 @pytest.mark.rule("D18")
@@ -152,5 +154,5 @@ async def test_those_of_a_reader_are_told_to_nobody() -> None:
     reader = models.Scripted([thinking(answer(output="7"), THOUGHT)])
     calls = [call("page"), call("read", of="†calls.0", ask="when", **{"as": "text"})]
     runner = thinker(answer(*calls, output="†calls.1"), tools=tools, config=Config(reader=reader))
-    found, result = await told(runner)
-    assert (result.output, [one for one in found if isinstance(one, events.ReasoningDelta)]) == ("7", [])
+    received, result = await events_and_result(runner)
+    assert (result.output, [event for event in received if isinstance(event, events.ReasoningDelta)]) == ("7", [])

@@ -195,13 +195,13 @@ async def test_a_write_that_does_not_fit_is_an_error_of_its_call_and_writes_noth
 @pytest.mark.rule("O4", "L8")
 async def test_what_is_erased_is_owed_again() -> None:
     tools = toolbox()
-    made: list[int] = []
+    runs: list[int] = []
 
     @tools.tool(_outputPath="†state.x")
     async def make() -> int:  # pyright: ignore[reportUnusedFunction]
         """Make."""
-        made.append(1)
-        return len(made)
+        runs.append(1)
+        return len(runs)
 
     plan = {"type": "plan", "plan": [call("make")]}
     first = await Agent(None, tools=tools).run([plan])
@@ -217,17 +217,17 @@ async def test_what_is_erased_is_owed_again() -> None:
 @pytest.mark.rule("O4", "L8")
 async def test_a_call_that_has_erased_its_path_is_done_when_the_run_is_resumed() -> None:
     tools = toolbox()
-    made: list[str] = []
+    runs: list[str] = []
 
     @tools.tool(_outputPath="†state.x", _outputMethod="erase")
     async def forget() -> None:  # pyright: ignore[reportUnusedFunction]
         """Forget."""
-        made.append("forget")
+        runs.append("forget")
 
     plan = {"type": "plan", "plan": [call("forget"), call("fail")]}
     first = await Agent(None, tools=tools).run([{"type": "state", "x": 1}, plan])
     again = await Agent(None, tools=tools).run(first.context)
-    assert (made, again.context.state) == (["forget"], {})
+    assert (runs, again.context.state) == (["forget"], {})
 
 
 @pytest.mark.rule("O5")
@@ -244,8 +244,8 @@ async def test_a_call_that_has_erased_its_path_is_done_when_the_run_is_resumed()
     ],
 )
 async def test_expressions(expression: str, value: int) -> None:
-    said = answer(call("same", value=expression), output="†calls.0")
-    result = await run(said, context=[{"type": "state", "a": 1, "b": 2}], tools=toolbox())
+    solution = answer(call("same", value=expression), output="†calls.0")
+    result = await run(solution, context=[{"type": "state", "a": 1, "b": 2}], tools=toolbox())
     assert result.output == value
 
 
@@ -331,12 +331,12 @@ async def test_of_concurrent_writers_the_last_that_is_listed_wins_and_an_event_s
         asyncio.timeout(BOUND),
         agent(answer(call("slow"), call("fast"), output=1), tools=tools).stream("go") as stream,
     ):
-        told: list[Any] = []
+        writes: list[Any] = []
         async for event in stream:
             if isinstance(event, events.CallFinished):
-                told.append((event.value, event.overwrote))
+                writes.append((event.value, event.overwrote))
                 first.set()
-    assert told == [("fast", False), ("slow", True)]
+    assert writes == [("fast", False), ("slow", True)]
     assert stream.result.context.state == {"x": "fast"}
     assert Context(json.loads(json.dumps(stream.result.context.messages))).state == {"x": "fast"}
 
@@ -366,8 +366,8 @@ async def test_a_call_reads_what_the_calls_before_it_write_even_where_an_older_v
 async def test_a_call_goes_on_with_the_value_that_stands_when_the_writer_before_it_never_comes() -> None:
     writer = call("same", value="†state.none", _outputPath="†state.x")
     context = [{"type": "state", "x": "old"}]
-    said = answer(writer, call("same", value="†state.x"), output="†calls.1")
-    result = await run(said, answer(output="†results.0"), context=context, tools=toolbox())
+    solution = answer(writer, call("same", value="†state.x"), output="†calls.1")
+    result = await run(solution, answer(output="†results.0"), context=context, tools=toolbox())
     assert (result.output, [error.code for error in result.errors]) == ("old", ["unresolved_reference"])
     assert len([message for message in result.context if message.get("kind") == "result"]) == 1
 
@@ -390,7 +390,7 @@ async def test_a_whole_waits_for_the_pieces_that_have_not_arrived_yet(whole: str
     async def keep(value: Any) -> Any:
         return value
 
-    async def said() -> AsyncIterator[str]:
+    async def pieces() -> AsyncIterator[str]:
         first = [call("keep", value=whole), call("keep", value=1, _outputPath="†state.report.a")]
         text = json.dumps(
             {"calls": [*first, call("keep", value=2, _outputPath="†state.report.b")], "output": "†calls.0"}
@@ -401,7 +401,7 @@ async def test_a_whole_waits_for_the_pieces_that_have_not_arrived_yet(whole: str
             await written.wait()
         yield text[rest + 1 :]
 
-    async with agent(said(), tools=tools).stream("go") as stream:
+    async with agent(pieces(), tools=tools).stream("go") as stream:
         async for event in stream:
             if isinstance(event, events.CallFinished):
                 written.set()

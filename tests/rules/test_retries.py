@@ -54,12 +54,12 @@ def looking(unsteady: Unsteady, naps: Naps) -> Tools:
     return tools
 
 
-async def seen(runner: Agent) -> tuple[Any, list[Any]]:
+async def result_and_events(runner: Agent) -> tuple[Any, list[Any]]:
     """What a run comes to, and what it tells of calls."""
-    found: list[Any] = []
+    received: list[Any] = []
     async with asyncio.timeout(BOUND), runner.stream("go") as stream:
-        found.extend([event async for event in stream if isinstance(event, events.CallEvent)])
-    return stream.result, found
+        received.extend([event async for event in stream if isinstance(event, events.CallEvent)])
+    return stream.result, received
 
 
 # When it is tried again
@@ -78,17 +78,17 @@ async def test_what_only_reads_is_tried_again_after_waits_that_double(is_async: 
         return unsteady(n)
 
     tools.tool(name="look", effects="none", retries=3)(looked if is_async else look)
-    result, found = await seen(agent(answer(call("look", n=5), output="†calls.0"), tools=tools))
+    result, received = await result_and_events(agent(answer(call("look", n=5), output="†calls.0"), tools=tools))
     assert (result.output, unsteady.given, naps.taken) == (4, [5, 5, 5, 5], [0.5, 1.0, 2.0])
-    names = [type(event).__name__ for event in found]
+    names = [type(event).__name__ for event in received]
     assert names == ["CallReady", "CallStarted", *["CallRetried"] * 3, "CallFinished"]
-    retried = [event for event in found if isinstance(event, events.CallRetried)]
-    assert [(one.attempt, one.seconds, str(one.place)) for one in retried] == [
+    retried = [event for event in received if isinstance(event, events.CallRetried)]
+    assert [(event.attempt, event.seconds, str(event.place)) for event in retried] == [
         (1, 0.5, "0.0"),
         (2, 1, "0.0"),
         (3, 2, "0.0"),
     ]
-    assert {one.error.message for one in retried} == {"tool 'look': ConnectionError: lost"}
+    assert {event.error.message for event in retried} == {"tool 'look': ConnectionError: lost"}
     assert result.errors == []
 
 
@@ -96,25 +96,25 @@ async def test_what_only_reads_is_tried_again_after_waits_that_double(is_async: 
 async def test_when_it_goes_on_failing_the_call_fails_as_ever() -> None:
     unsteady, naps = Unsteady(9), Naps()
     runner = agent(answer(call("look")), answer(output=0), tools=looking(unsteady, naps))
-    result, _ = await seen(runner)
+    result, _ = await result_and_events(runner)
     assert (len(unsteady.given), len(naps.taken)) == (4, 3)
     assert [error.message for error in result.errors] == ["tool 'look': ConnectionError: lost"]
     assert isinstance(result.errors[0].__cause__, ConnectionError)
 
 
 @pytest.mark.rule("T14", "C9", "A7")
-@pytest.mark.parametrize("said", ["by the tool", "by the Activity"])
-async def test_what_takes_the_key_of_its_call_is_tried_again_with_the_same_key(said: str) -> None:
+@pytest.mark.parametrize("where", ["by the tool", "by the Activity"])
+async def test_what_takes_the_key_of_its_call_is_tried_again_with_the_same_key(where: str) -> None:
     unsteady, naps = Unsteady(2), Naps()
     tools = Tools(backoff=naps.backoff())
-    tools.register("pay", {"type": "object", "_output": {}, **({"_retries": 2} if said == "by the tool" else {})})
+    tools.register("pay", {"type": "object", "_output": {}, **({"_retries": 2} if where == "by the tool" else {})})
 
-    @tools.activity("pay", retries=0 if said == "by the tool" else 2)
+    @tools.activity("pay", retries=0 if where == "by the tool" else 2)
     def pay(key: str) -> int:
         return unsteady(key)
 
     assert pay.name == "pay"
-    result, _ = await seen(agent(answer(call("pay"), output="†calls.0"), tools=tools))
+    result, _ = await result_and_events(agent(answer(call("pay"), output="†calls.0"), tools=tools))
     assert (result.output, len(set(unsteady.given))) == (3, 1)
 
 
@@ -130,8 +130,8 @@ async def test_a_typed_function_takes_the_key_as_no_parameter_of_its_tool() -> N
 
     assert pay.tool is not None
     assert list(pay.tool.parameters["properties"]) == ["amount"]
-    result, found = await seen(agent(answer(call("pay", amount=3), output="†calls.0"), tools=tools))
-    key = next(event.key for event in found if isinstance(event, events.CallStarted))
+    result, received = await result_and_events(agent(answer(call("pay", amount=3), output="†calls.0"), tools=tools))
+    key = next(event.key for event in received if isinstance(event, events.CallStarted))
     assert (result.output, unsteady.given) == (2, [(3, key)] * 2)
 
 
@@ -141,7 +141,7 @@ async def test_the_tool_decides_over_its_activity() -> None:
     tools = Tools(backoff=naps.backoff())
     tools.activity("look", lambda: unsteady(0), retries=5)
     tools.register("look", {"type": "object", "_effects": "none", "_retries": 1, "_output": {}})
-    await seen(agent(answer(call("look")), answer(output=0), tools=tools))
+    await result_and_events(agent(answer(call("look")), answer(output=0), tools=tools))
     assert len(unsteady.given) == 2
 
 
@@ -157,7 +157,7 @@ async def test_the_tool_decides_over_its_activity() -> None:
 )
 async def test_an_error_of_actum_says_that_it_will_not_get_better(error: Exception, attempts: int) -> None:
     unsteady, naps = Unsteady(1, error), Naps()
-    await seen(agent(answer(call("look")), answer(output=0), tools=looking(unsteady, naps)))
+    await result_and_events(agent(answer(call("look")), answer(output=0), tools=looking(unsteady, naps)))
     assert len(unsteady.given) == attempts
 
 
@@ -174,39 +174,39 @@ async def test_a_result_that_can_not_be_used_is_not_asked_for_again(returned: ob
         return returned
 
     assert look.name == "look"
-    result, _ = await seen(agent(answer(call("look")), answer(output=0), tools=tools))
+    result, _ = await result_and_events(agent(answer(call("look")), answer(output=0), tools=tools))
     assert (len(given), len(result.errors)) == (1, 1)
 
 
 @pytest.mark.rule("T14")
 async def test_every_attempt_has_arguments_of_its_own() -> None:
-    naps, found = Naps(), list[list[int]]()
+    naps, arguments = Naps(), list[list[int]]()
     tools = Tools(backoff=naps.backoff())
 
     @tools.tool(effects="none", retries=1)
     async def sort(numbers: list[int]) -> list[int]:  # pyright: ignore[reportUnusedFunction]
         """Sort."""
-        found.append(list(numbers))
+        arguments.append(list(numbers))
         numbers.sort()
-        if len(found) == 1:
+        if len(arguments) == 1:
             raise ConnectionError
         return numbers
 
-    result, _ = await seen(agent(answer(call("sort", numbers=[3, 1, 2]), output="†calls.0"), tools=tools))
-    assert (found, result.output) == ([[3, 1, 2], [3, 1, 2]], [1, 2, 3])
+    result, _ = await result_and_events(agent(answer(call("sort", numbers=[3, 1, 2]), output="†calls.0"), tools=tools))
+    assert (arguments, result.output) == ([[3, 1, 2], [3, 1, 2]], [1, 2, 3])
 
 
 @pytest.mark.rule("T14", "L6")
 async def test_an_approval_holds_for_all_attempts() -> None:
-    unsteady, asked = Unsteady(2), list[Call]()
+    unsteady, approved = Unsteady(2), list[Call]()
 
     def approve(call: Call, *_: object) -> bool:
-        asked.append(call)
+        approved.append(call)
         return True
 
     tools = looking(unsteady, Naps())
-    result, _ = await seen(agent(answer(call("look"), output="†calls.0"), tools=tools, approve=approve))
-    assert (result.output, len(asked)) == (3, 1)
+    result, _ = await result_and_events(agent(answer(call("look"), output="†calls.0"), tools=tools, approve=approve))
+    assert (result.output, len(approved)) == (3, 1)
 
 
 # What it costs
@@ -219,7 +219,9 @@ async def test_every_attempt_spends_a_call_and_there_is_none_that_the_run_can_no
 ) -> None:
     unsteady, naps = Unsteady(9), Naps()
     tools = looking(unsteady, naps)
-    result, _ = await seen(agent(answer(call("look")), answer(output=0), tools=tools, limits=Limits(calls=calls)))
+    result, _ = await result_and_events(
+        agent(answer(call("look")), answer(output=0), tools=tools, limits=Limits(calls=calls))
+    )
     assert (len(unsteady.given), result.output) == (attempts, 0)
 
 
@@ -231,7 +233,7 @@ async def test_a_wait_that_would_outlast_the_run_or_the_tool_is_not_begun(bound:
     options: Json = {"timeout": 1800} if bound == "the tool" else {}
     tools.tool(name="look", effects="none", retries=3, **options)(lambda: unsteady(0))
     limits = Limits(seconds=1800) if bound == "the run" else None
-    result, _ = await seen(agent(answer(call("look")), answer(output=0), tools=tools, limits=limits))
+    result, _ = await result_and_events(agent(answer(call("look")), answer(output=0), tools=tools, limits=limits))
     assert (len(unsteady.given), naps.taken, result.output) == (1, [], 0)
     assert [error.message for error in result.errors] == ["tool 'look': ConnectionError: lost"]
 
@@ -276,9 +278,11 @@ async def test_each_item_is_tried_again_by_itself() -> None:
             raise ConnectionError
         return n
 
-    result, found = await seen(agent(answer(call("look", _each=[1, 2], n="†each"), output="†calls.0"), tools=tools))
+    result, received = await result_and_events(
+        agent(answer(call("look", _each=[1, 2], n="†each"), output="†calls.0"), tools=tools)
+    )
     assert (result.output, sorted(given)) == ([1, 2], [1, 1, 2, 2])
-    assert {str(one.place) for one in found if isinstance(one, events.CallRetried)} == {"0.0.0", "0.0.1"}
+    assert {str(event.place) for event in received if isinstance(event, events.CallRetried)} == {"0.0.0", "0.0.1"}
 
 
 # What is refused
@@ -299,11 +303,11 @@ def test_a_typed_function_that_may_do_something_twice_is_refused_at_registration
 
 @pytest.mark.rule("T14", "T3")
 @pytest.mark.parametrize("first", ["tool", "activity"])
-@pytest.mark.parametrize("said", ["by the tool", "by the Activity"])
-def test_so_is_an_activity_as_soon_as_its_tool_is_known(first: str, said: str) -> None:
+@pytest.mark.parametrize("where", ["by the tool", "by the Activity"])
+def test_so_is_an_activity_as_soon_as_its_tool_is_known(first: str, where: str) -> None:
     tools = Tools()
     schema: Json = {"type": "object", "properties": {"amount": {}}}
-    retries = 2 if said == "by the Activity" else 0
+    retries = 2 if where == "by the Activity" else 0
 
     def pay(amount: int) -> int:
         return amount
@@ -312,10 +316,10 @@ def test_so_is_an_activity_as_soon_as_its_tool_is_known(first: str, said: str) -
         lambda: tools.register("pay", schema if retries else {**schema, "_retries": 2}),
         lambda: tools.activity("pay", pay, retries=retries),
     ]
-    one, other = steps if first == "tool" else reversed(steps)
-    one()
+    earlier, later = steps if first == "tool" else reversed(steps)
+    earlier()
     with pytest.raises(errors.SchemaError, match="can't be tried again"):
-        other()
+        later()
 
 
 @pytest.mark.rule("T14", "A1")

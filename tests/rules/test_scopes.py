@@ -27,13 +27,13 @@ async def test_for_a_latent_call_a_scope_is_a_hint_and_no_filter() -> None:
     tools = Tools()
     tools.register("summarize", {"_scopes": ["state.article", "input"], "properties": {"_output": TEXT}})
     tools.register("byCode", {"_scopes": ["state"], "_delegate": "anonymous"})
-    of = agent(answer(call("summarize", _output="short"), output="†calls.0"), tools=tools)
-    result = await of.run([{"type": "state", "article": "A", "other": "O"}, {"type": "input", "q": 1}])
+    runner = agent(answer(call("summarize", _output="short"), output="†calls.0"), tools=tools)
+    result = await runner.run([{"type": "state", "article": "A", "other": "O"}, {"type": "input", "q": 1}])
     assert result.output == "short"
-    shown = text_of(sent(of)[0].messages)
-    assert "summarize: ¶state.article ¶input" in shown
-    assert "byCode:" not in shown, "what crosses to a delegate is not the model's to attend to"
-    assert '"other":"O"' in shown
+    prompt = text_of(sent(runner)[0].messages)
+    assert "summarize: ¶state.article ¶input" in prompt
+    assert "byCode:" not in prompt, "what crosses to a delegate is not the model's to attend to"
+    assert '"other":"O"' in prompt
 
 
 @pytest.mark.rule("S4", "D16")
@@ -42,14 +42,14 @@ async def test_outside_a_run_a_model_is_told_the_scopes_of_a_latent_call_and_see
     tools.register("fixed", {"_scopes": ["state.article", "input"], "_output": TEXT})
     tools.register("open", {"_output": TEXT})
     context: list[Json] = [{"type": "state", "article": "A", "other": "O"}, {"type": "input", "q": 1}]
-    for made in (call("fixed"), call("open", _scopes=["input"]), call("open")):
-        assert await tools(made, context=context, model=model) == "ok"
-    shown = [text_of(request.messages) for request in model.requests]
+    for element in (call("fixed"), call("open", _scopes=["input"]), call("open")):
+        assert await tools(element, context=context, model=model) == "ok"
+    prompts = [text_of(request.messages) for request in model.requests]
     hint = "¶scopes, what these calls are made from\n"
-    assert f"{hint}fixed: ¶state.article ¶input\n" in shown[0]
-    assert f"{hint}open: ¶input\n" in shown[1]
-    assert "¶scopes" not in shown[2]
-    assert all('"other":"O"' in one for one in shown)
+    assert f"{hint}fixed: ¶state.article ¶input\n" in prompts[0]
+    assert f"{hint}open: ¶input\n" in prompts[1]
+    assert "¶scopes" not in prompts[2]
+    assert all('"other":"O"' in prompt for prompt in prompts)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def whole(scopes: list[str], kind: str) -> bool:
 @st.composite
 def unscoped(draw: st.DrawFn, scopes: list[str], instance: str | None) -> Json:
     """A message that no scope lets through."""
-    others = [one for one in (None, ONE, TWO) if one not in {None, instance}]
+    others = [candidate for candidate in (None, ONE, TWO) if candidate not in {None, instance}]
     choices: list[Json] = [
         {"type": "data", "kind": "journal", "data": {"k": draw(VALUES)}},
         {"type": "error", "call": None, "error": draw(st.text("e", max_size=3))},
@@ -164,21 +164,21 @@ def cases(draw: st.DrawFn) -> Case:
         beside = [
             call("note", _output=index, **({"_outputPath": path} if path else {})) for index, path in enumerate(noise)
         ]
-        quiet = [one for one in beside if "state" not in scopes]
+        quiet = [element for element in beside if "state" not in scopes]
         answers.append(answer(call("go", x=1, **({"_instance": instance} if instance else {})), *quiet, output="ok"))
     return Case(scopes, instance, (both[0], both[1]), (answers[0], answers[1]))
 
 
-def tools_for(scopes: list[str], seen: list[str] | None) -> Tools:
+def tools_for(scopes: list[str], contexts: list[str] | None) -> Tools:
     tools = Tools()
     tools.register("note", {"properties": {"_output": {"type": "integer"}}})
-    where: Json = {"_delegate": "d"} if seen is None else {}
+    where: Json = {"_delegate": "d"} if contexts is None else {}
     tools.register("go", {"properties": {"x": {}, "_output": {}}, "_scopes": scopes, **where})
-    if seen is not None:
+    if contexts is not None:
 
         @tools.activity("go")
         async def go(context: Any) -> str:
-            seen.append(json.dumps(list(context), ensure_ascii=False))
+            contexts.append(json.dumps(list(context), ensure_ascii=False))
             return "done"
 
         assert callable(go)
@@ -190,8 +190,8 @@ DELEGATE: Json = {"context": [{"type": "system", "message": "own"}], "schema": {
 
 async def delegate_requests(scopes: list[str], parent: list[Json], first: Json) -> list[str]:
     model = models.Scripted([first, answer(output="inner")])
-    of = Agent(model, tools=tools_for(scopes, None), delegates={"d": DELEGATE})
-    async with of.stream(parent) as run:
+    runner = Agent(model, tools=tools_for(scopes, None), delegates={"d": DELEGATE})
+    async with runner.stream(parent) as run:
         return [
             json.dumps([event.context, event.messages, event.schema], ensure_ascii=False)
             async for event in run
@@ -203,41 +203,41 @@ async def delegate_requests(scopes: list[str], parent: list[Json], first: Json) 
 @settings(max_examples=trials(800))
 @given(cases())
 def test_a_delegates_requests_are_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
-    one, other = (
+    left, right = (
         asyncio.run(delegate_requests(case.scopes, parent, first))
         for parent, first in zip(case.parents, case.answers, strict=True)
     )
-    assert len(one) == 1
-    assert one == other
+    assert len(left) == 1
+    assert left == right
 
 
 async def activity_contexts(scopes: list[str], parent: list[Json], first: Json) -> list[str]:
-    seen: list[str] = []
-    await Agent(models.Scripted([first]), tools=tools_for(scopes, seen)).run(parent)
-    return seen
+    contexts: list[str] = []
+    await Agent(models.Scripted([first]), tools=tools_for(scopes, contexts)).run(parent)
+    return contexts
 
 
 @pytest.mark.rule("S7", "A3")
 @settings(max_examples=trials(800))
 @given(cases())
 def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
-    one, other = (
+    left, right = (
         asyncio.run(activity_contexts(case.scopes, parent, first))
         for parent, first in zip(case.parents, case.answers, strict=True)
     )
-    assert len(one) == 1
-    assert one == other
+    assert len(left) == 1
+    assert left == right
 
 
 @pytest.mark.rule("S7")
 @settings(max_examples=trials(2000))
 @given(cases())
 def test_the_scoped_context_is_a_function_of_what_is_scoped(case: Case) -> None:
-    one, other = (
+    left, right = (
         json.dumps(Journal(Context(parent)).crossing.scoped(case.scopes, case.instance).messages)
         for parent in case.parents
     )
-    assert one == other
+    assert left == right
 
 
 @pytest.mark.rule("S7")
@@ -245,9 +245,9 @@ def test_the_property_can_fail() -> None:
     """What does stand inside the scopes crosses: the tests above don't compare nothing with nothing."""
     contexts = [Context([{"type": "state", "a": value, "z": 1}]) for value in (1, 2)]
     for scopes, differ in ((["state"], True), (["state.a"], True), (["state.z"], False), ([], False)):
-        one, other = (Journal(context).crossing.scoped(scopes, None).messages for context in contexts)
-        assert (one != other) is differ
-        assert bool(one) is bool(scopes)
+        left, right = (Journal(context).crossing.scoped(scopes, None).messages for context in contexts)
+        assert (left != right) is differ
+        assert bool(left) is bool(scopes)
 
 
 # S11: what isn't folded
@@ -261,16 +261,18 @@ def with_reader(*scopes: str, **more: Any) -> Tools:
     return tools
 
 
-def told_by_delegate(of: Agent, own: Sequence[Json] = (), config: Config | None = None) -> Agent:
-    return Agent(of.model, tools=of.tools, config=config, delegates={"D": {"context": list(own), "schema": TEXT}})
+def told_by_delegate(runner: Agent, messages: Sequence[Json] = (), config: Config | None = None) -> Agent:
+    return Agent(
+        runner.model, tools=runner.tools, config=config, delegates={"D": {"context": list(messages), "schema": TEXT}}
+    )
 
 
-async def crossing(of: Agent, context: Any) -> tuple[list[Json], str]:
+async def crossing(runner: Agent, context: Any) -> tuple[list[Json], str]:
     """What the first delegate is handed, and how its model is shown that."""
-    async with of.stream(context, TEXT) as run:
-        seen = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
-    requests = [request for request in sent(of) if "SUB" in text_of(request.messages)]
-    return seen[0].context, text_of(requests[0].messages)
+    async with runner.stream(context, TEXT) as run:
+        started = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
+    requests = [request for request in sent(runner) if "SUB" in text_of(request.messages)]
+    return started[0].context, text_of(requests[0].messages)
 
 
 SUB: list[Json] = [{"type": "system", "message": "SUB"}]
@@ -280,10 +282,10 @@ SUB: list[Json] = [{"type": "system", "message": "SUB"}]
 async def test_an_item_of_a_list_crosses_with_what_its_schema_says() -> None:
     listed: Json = {"type": "array", "items": {"type": "integer", "description": "a number"}}
     shared: Json = {"type": "state", "state": {"l": [1, 2]}, "schema": {"type": "object", "properties": {"l": listed}}}
-    of = told_by_delegate(
+    runner = told_by_delegate(
         agent(answer(call("d"), output=""), answer(output="sub"), tools=with_reader("state.l[0]")), SUB
     )
-    crossed, _ = await crossing(of, [shared])
+    crossed, _ = await crossing(runner, [shared])
     assert (crossed[1]["l"], crossed[1]["schema"]) == ([1], shared["schema"])
 
 
@@ -296,16 +298,16 @@ async def test_what_a_call_of_an_instance_has_brought_is_brought_where_it_crosse
         return v
 
     assert tell.name == "tell"
-    own: Json = {"_instance": "①"}
-    calls = [call("tell", v="data", _outputPath="†state.a", **own), call("d", **own)]
+    members: Json = {"_instance": "①"}
+    calls = [call("tell", v="data", _outputPath="†state.a", **members), call("d", **members)]
     planning: list[Json] = [*SUB, {"type": "tool", "tool": {"any": {"_output": TEXT}}}]
     for is_sealed in (False, True):
         config = Config(sealed=is_sealed)
         own_answers = (answer(*calls, output="†calls.1"), answer(output="sub"))
-        of = told_by_delegate(agent(*own_answers, tools=tools, config=config), planning, config)
-        crossed, shown = await crossing(of, [{"type": "state", "n": 1, **own}])
+        runner = told_by_delegate(agent(*own_answers, tools=tools, config=config), planning, config)
+        crossed, prompt = await crossing(runner, [{"type": "state", "n": 1, **members}])
         assert {"type": "state", "a": "data"} in crossed, "as the documents print it: the event has no mark"
-        assert ('"a":"data"' in shown) is not is_sealed
+        assert ('"a":"data"' in prompt) is not is_sealed
 
 
 @pytest.mark.rule("S11", "S8")
@@ -328,10 +330,10 @@ async def test_all_results_cross_in_the_order_of_their_calls(slow: str, in_one_a
         if in_one_answer
         else [answer(*two), answer(call("d"), output="†calls.0")]
     )
-    of = told_by_delegate(agent(*answers, answer(output="sub"), tools=tools), SUB)
-    context, shown = await crossing(of, "q")
+    runner = told_by_delegate(agent(*answers, answer(output="sub"), tools=tools), SUB)
+    context, prompt = await crossing(runner, "q")
     assert context[1:] == [{"type": "data", "kind": "result", "data": ["A", "B"]}]
-    assert '["A","B"]' in shown
+    assert '["A","B"]' in prompt
 
 
 @pytest.mark.rule("S11")
@@ -345,8 +347,8 @@ async def test_a_call_that_failed_or_was_skipped_leaves_no_result_and_fails_no_r
 
     tools.activity("tell", tell)
     calls = [call("tell", v="bad"), call("tell", v="no", _when="{1 > 2}"), call("tell", v="A"), call("d")]
-    of = told_by_delegate(agent(answer(*calls), answer(output="sub"), answer(output="end"), tools=tools), SUB)
-    context, _ = await crossing(of, "q")
+    runner = told_by_delegate(agent(answer(*calls), answer(output="sub"), answer(output="end"), tools=tools), SUB)
+    context, _ = await crossing(runner, "q")
     assert context[1:] == [{"type": "data", "kind": "result", "data": ["A"]}]
 
 
@@ -359,15 +361,15 @@ async def test_errors_cross_to_their_own_instance_only(is_fixed: bool) -> None:
         raise RuntimeError(f"{v} was refused")
 
     tools.activity("tell", tell)
-    context = [{"type": "state", "_instance": one, "card": f"card {one}"} for one in (ONE, TWO)]
+    context = [{"type": "state", "_instance": instance, "card": f"card {instance}"} for instance in (ONE, TWO)]
     named = {} if is_fixed else {"_instance": ONE}
     for reader, is_seen in ((ONE, True), (TWO, False), (None, False)):
-        own = {} if reader is None else {"_instance": reader}
+        members = {} if reader is None else {"_instance": reader}
         failing = answer(call("tell", v="†state.card", **named), output=None)
-        of = told_by_delegate(
-            agent(failing, answer(call("d", **own), output="†calls.0"), answer(output="sub"), tools=tools), SUB
+        runner = told_by_delegate(
+            agent(failing, answer(call("d", **members), output="†calls.0"), answer(output="sub"), tools=tools), SUB
         )
-        crossed, _ = await crossing(of, context)
+        crossed, _ = await crossing(runner, context)
         assert ("card ① was refused" in str(crossed)) is is_seen, reader
 
 
@@ -381,41 +383,45 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
 
     tools.activity("pay", pay)
     definition: Json = {"pay": {"properties": {"to": TEXT}, "_output": TEXT}}
-    definition |= {f"pay{one}": {**definition["pay"], "_instance": one, "_activity": "pay"} for one in (ONE, TWO)}
-    plan = [call("pay", to="Ann"), *(call("pay", to=f"of {one}", _instance=one) for one in (ONE, TWO))]
-    plan += [call(f"pay{one}", to=f"by its tool of {one}") for one in (ONE, TWO)]  # as fixed by the tool (I5)
+    definition |= {
+        f"pay{instance}": {**definition["pay"], "_instance": instance, "_activity": "pay"} for instance in (ONE, TWO)
+    }
+    plan = [call("pay", to="Ann"), *(call("pay", to=f"of {instance}", _instance=instance) for instance in (ONE, TWO))]
+    plan += [
+        call(f"pay{instance}", to=f"by its tool of {instance}") for instance in (ONE, TWO)
+    ]  # as fixed by the tool (I5)
     context: list[Json] = [
         {"type": "tool", "tool": definition},
-        *({"type": "state", "_instance": one, "x": 1} for one in (ONE, TWO)),
+        *({"type": "state", "_instance": instance, "x": 1} for instance in (ONE, TWO)),
         {"type": "plan", "plan": plan},
     ]
-    of = told_by_delegate(
+    runner = told_by_delegate(
         agent(answer(call("d", _instance=TWO), output="†calls.0"), *[answer(output="sub")] * 3, tools=tools), SUB
     )
-    crossed, shown = await crossing(of, context)
+    crossed, prompt = await crossing(runner, context)
     assert paid == ["Ann", "of ①", "of ②", "by its tool of ①", "by its tool of ②"]
     assert {"type": "data", "kind": "plan", "data": [plan[0], plan[2], plan[4]]} in crossed
-    assert "of ②" in shown
-    assert "of ①" not in shown
+    assert "of ②" in prompt
+    assert "of ①" not in prompt
 
 
 @pytest.mark.rule("S1", "S11")
 @pytest.mark.parametrize("order", [["state", "plan"], ["plan", "state"]])
 async def test_a_plan_crosses_beside_what_other_scopes_name(order: list[str]) -> None:
     plan = [{"_value": 1}]
-    of = told_by_delegate(
+    runner = told_by_delegate(
         agent(answer(call("d"), output="†calls.0"), *[answer(output="sub")] * 3, tools=with_reader(*order)), SUB
     )
-    crossed, _ = await crossing(of, [{"type": "state", "x": 1}, {"type": "plan", "plan": plan}])
+    crossed, _ = await crossing(runner, [{"type": "state", "x": 1}, {"type": "plan", "plan": plan}])
     assert {"type": "data", "kind": "plan", "data": plan} in crossed
     assert {"type": "state", "x": 1} in crossed
 
 
 @pytest.mark.rule("S11")
 async def test_a_meta_that_crosses_takes_the_place_of_the_delegates_own() -> None:
-    of = told_by_delegate(
+    runner = told_by_delegate(
         agent(answer(call("d"), output="†calls.0"), answer(output="sub"), tools=with_reader("meta")),
         [*SUB, {"type": "meta", "meta": {"version": "1"}}],
     )
-    crossed, _ = await crossing(of, [{"type": "meta", "meta": {"version": "2"}}, {"type": "text", "text": "q"}])
-    assert [one["meta"] for one in crossed if one["type"] == "meta"] == [{"version": "2"}]
+    crossed, _ = await crossing(runner, [{"type": "meta", "meta": {"version": "2"}}, {"type": "text", "text": "q"}])
+    assert [message["meta"] for message in crossed if message["type"] == "meta"] == [{"version": "2"}]

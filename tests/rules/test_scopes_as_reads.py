@@ -48,8 +48,13 @@ class Desk:
         return name
 
     async def run(self, *plan: Json, scopes: list[str], delegated: bool = False, **more: Any) -> Any:
-        own = {"_scopes": {"const": scopes}, "name": {"type": "string"}, "after": {}, "_output": {"type": "string"}}
-        tool: Json = {"properties": own}
+        properties = {
+            "_scopes": {"const": scopes},
+            "name": {"type": "string"},
+            "after": {},
+            "_output": {"type": "string"},
+        }
+        tool: Json = {"properties": properties}
         if delegated:
             tool["_delegate"] = "anonymous"
         context: list[Json] = [OLD, {"type": "tool", "tool": {"look": tool}}, {"type": "plan", "plan": [*plan]}]
@@ -114,8 +119,8 @@ async def test_a_scope_by_path_keeps_calls_parallel() -> None:
 async def test_calls_that_wait_for_each_other_by_a_scope_are_a_cycle() -> None:
     desk = Desk()
     result = await desk.run(w("†state.a", "†calls.1"), look(), scopes=["state"])
-    said = "tool 'w': these calls wait for each other: call 0 (w) → call 1 (look) → call 0 (w)"
-    assert ([error.message for error in result.errors], desk.saw["it"]["a"]) == ([said], "OLD")
+    message = "tool 'w': these calls wait for each other: call 0 (w) → call 1 (look) → call 0 (w)"
+    assert ([error.message for error in result.errors], desk.saw["it"]["a"]) == ([message], "OLD")
 
 
 @pytest.mark.parametrize(
@@ -125,8 +130,10 @@ async def test_a_writer_that_fails_fails_only_who_names_its_path(scope: str, fai
     desk = Desk()
     result = await desk.run(w("†state.a", "FAIL"), look(), scopes=[scope])
     assert ("it" in desk.saw) is not fails
-    said = [error.message for error in result.errors if isinstance(error, errors.UnresolvedReference)]
-    assert said == ([f"tool 'look': its scope {scope!r} was to come from call 0 (w), which failed"] if fails else [])
+    messages = [error.message for error in result.errors if isinstance(error, errors.UnresolvedReference)]
+    assert messages == (
+        [f"tool 'look': its scope {scope!r} was to come from call 0 (w), which failed"] if fails else []
+    )
 
 
 @pytest.mark.parametrize(("scope", "fails"), [("state.a", True), ("state", False), ("state.b", False)])
@@ -135,22 +142,22 @@ async def test_a_writer_that_is_refused_fails_who_names_its_path_too(refused: Js
     desk = Desk()
     result = await desk.run({**refused, "_outputPath": "†state.a"}, look(), scopes=[scope])
     assert ("it" in desk.saw) is not fails
-    said = [error.message for error in result.errors if f"scope {scope!r} was to come from call 0" in error.message]
-    assert len(said) == fails
+    messages = [error.message for error in result.errors if f"scope {scope!r} was to come from call 0" in error.message]
+    assert len(messages) == fails
 
 
 @pytest.mark.rule("S11")
 async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_long_they_take() -> None:
-    tools, saw, gone = Tools(), list[Any](), asyncio.Event()
+    tools, saw, failed = Tools(), list[Any](), asyncio.Event()
 
     async def fail(n: int) -> Any:
         if n == 0:
-            await gone.wait()
-        gone.set()
+            await failed.wait()
+        failed.set()
         raise ValueError(f"no {n}")
 
     def read(context: Context) -> str:
-        saw.extend(one["error"].rpartition(" ")[2] for one in context if one["type"] == "error")
+        saw.extend(message["error"].rpartition(" ")[2] for message in context if message["type"] == "error")
         return "read"
 
     tools.register("fail", {"properties": {"n": {}, "_output": {}}})
@@ -167,7 +174,7 @@ async def test_items_that_begin_after_their_answer_has_begun_again_see_the_error
     tools, saw, again = Tools(), list[Any](), asyncio.Event()
 
     async def read(n: int, context: Context) -> int:
-        saw.append((n, [one["type"] for one in context]))
+        saw.append((n, [message["type"] for message in context]))
         if n == 0:
             await again.wait()
         return n
@@ -190,11 +197,11 @@ async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them()
     tools, saw = Tools(), list[Any]()
 
     def read(context: Context) -> str:
-        saw.append([one["type"] for one in context])
+        saw.append([message["type"] for message in context])
         return "read"
 
-    async def approve(asked: Call, *_: object) -> Any:
-        return Call(asked, _scopes=["error"])
+    async def approve(call: Call, *_: object) -> Any:
+        return Call(call, _scopes=["error"])
 
     tools.register(
         "look", {"properties": {"_scopes": {"type": "array", "items": {"enum": ["error", "state"]}}, "_output": {}}}
@@ -213,8 +220,8 @@ async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:
 
 
 async def test_who_reads_what_is_held_waits_with_it() -> None:
-    async def approve(one: Any, *_: object) -> Any:
-        return HOLD if one.tool == "w" else True
+    async def approve(call: Any, *_: object) -> Any:
+        return HOLD if call.tool == "w" else True
 
     desk = Desk()
     held = await desk.run(w("†state.a", "NEW"), look(), scopes=["state.a"], approve=approve)
@@ -228,13 +235,13 @@ async def test_after_a_crash_no_later_write_crosses_either() -> None:
     """The later call was done before the crash; the earlier one is made when the run is resumed."""
     desk = Desk()
 
-    async def approve(one: Any, *_: object) -> Any:
-        return HOLD if one.tool == "look" else True
+    async def approve(call: Any, *_: object) -> Any:
+        return HOLD if call.tool == "look" else True
 
     held = await desk.run(look(), w("†state.a", "NEW"), scopes=["state"], approve=approve)
-    (one,) = approvals.pending(held.context)
-    assert one.crossing[0]["a"] == "OLD"
-    decided = approvals.decided(held.context, one.of, "approve")
+    (pending,) = approvals.pending(held.context)
+    assert pending.crossing[0]["a"] == "OLD"
+    decided = approvals.decided(held.context, pending.of, "approve")
     await Agent(None, tools=desk.tools, approve=approve).resume(json.loads(json.dumps(list(decided))))
     assert desk.saw["it"] == {"a": "OLD", "b": "old b"}
 
@@ -261,10 +268,13 @@ def test_timing_has_no_say(order: list[int], readers: list[str]) -> None:
 
     async def runs() -> Desk:
         desk = Desk([str(number) for number in order])
-        own = {"name": {"type": "string"}, "after": {}, "_output": {"type": "string"}}
+        properties = {"name": {"type": "string"}, "after": {}, "_output": {"type": "string"}}
         chosen = {"type": "array", "items": {"enum": ["state", "state.a", "state.c"]}}
-        tool: Json = {"properties": {**own, "_scopes": chosen}}
-        scoped = [one | ({"_scopes": [readers[int(one["name"])]]} if one["_tool"] == "look" else {}) for one in plan]
+        tool: Json = {"properties": {**properties, "_scopes": chosen}}
+        scoped = [
+            element | ({"_scopes": [readers[int(element["name"])]]} if element["_tool"] == "look" else {})
+            for element in plan
+        ]
         context: list[Json] = [OLD, {"type": "tool", "tool": {"look": tool}}, {"type": "plan", "plan": scoped}]
         await Agent(None, tools=desk.tools).run(context)
         return desk
@@ -274,7 +284,7 @@ def test_timing_has_no_say(order: list[int], readers: list[str]) -> None:
 
 @pytest.mark.rule("S8", "O5")
 async def test_what_the_alternative_that_was_taken_has_written_crosses_though_it_is_listed_later() -> None:
-    for of, crossed in (
+    for reference, crossed in (
         ("†calls.1 <|> †calls.2", {"p": 1}),
         ("†calls.4 <|> †calls.2", {"q": 2}),
         ("†calls.2 *> (†calls.1 <|> †calls.3)", {"p": 1, "q": 2}),
@@ -282,5 +292,5 @@ async def test_what_the_alternative_that_was_taken_has_written_crosses_though_it
     ):
         desk = Desk()
         writes = [w("†state.p", 1), w("†state.q", 2), w("†state.r", 3), w("†state.s", 4, _when=False)]
-        await desk.run(look(after=of), *writes, scopes=["state"])
-        assert {key: one for key, one in desk.saw["it"].items() if key in "pqrs"} == crossed
+        await desk.run(look(after=reference), *writes, scopes=["state"])
+        assert {key: value for key, value in desk.saw["it"].items() if key in "pqrs"} == crossed

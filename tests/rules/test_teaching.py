@@ -39,7 +39,7 @@ def bank() -> Tools:
         return "sent"
 
     @tools.tool
-    async def found() -> Any:
+    async def page() -> Any:
         """Return what others have written."""
         return {"SECRET": "SECRET", "rows": ["SECRET"]}
 
@@ -83,10 +83,10 @@ GROUPS = [  # an expression that can't be read: what a parameter holds, and the 
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told"), GROUPS)
-async def test_an_expression_that_cant_be_read_says_what_to_write(text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "message"), GROUPS)
+async def test_an_expression_that_cant_be_read_says_what_to_write(text: str, message: str) -> None:
     result = await run(answer(call("payments"), mail(text)), answer(output=1), tools=bank())
-    assert [str(one) for one in result.errors] == [f"tool 'mail', at text: {told}"]
+    assert [str(error) for error in result.errors] == [f"tool 'mail', at text: {message}"]
 
 
 CALLS = [  # what was written behind a call of `payments`, and the whole message
@@ -134,22 +134,22 @@ CALLS = [  # what was written behind a call of `payments`, and the whole message
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wrong", "told"), CALLS)
-async def test_a_call_that_is_refused_says_what_would_be_right(wrong: Json, told: str) -> None:
+@pytest.mark.parametrize(("wrong", "message"), CALLS)
+async def test_a_call_that_is_refused_says_what_would_be_right(wrong: Json, message: str) -> None:
     result = await run(answer(call("payments"), wrong), answer(output=1), tools=bank())
-    assert [str(one) for one in result.errors] == [told]
+    assert [str(error) for error in result.errors] == [message]
 
 
 async def test_an_output_beside_a_failure_is_told_to_be_withheld() -> None:
     runner = agent(answer(call("fail"), call("payments"), output="Done."), answer(output="Not done."), tools=bank())
     assert (await runner.run("go")).output == "Not done."
-    told = text_of(sent(runner)[1].messages)
-    assert "tool 'fail': RuntimeError: no connection" in told
-    assert "Your last `output` was not delivered: something failed. What has been done stays done" in told
+    prompt = text_of(sent(runner)[1].messages)
+    assert "tool 'fail': RuntimeError: no connection" in prompt
+    assert "Your last `output` was not delivered: something failed. What has been done stays done" in prompt
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (pay("†calls.0.SECRE"), "nothing fills †calls.0.SECRE; †calls.0 is an object of 2 keys, of which this is none"),
         (pay("†calls.0.rows[0]"), 'tool \'pay\': amount: it is not of type "number"'),
@@ -159,23 +159,23 @@ async def test_an_output_beside_a_failure_is_told_to_be_withheld() -> None:
         (call("label", row={}), 'the result doesn\'t fit \'_output\': …: it is not of type "integer"'),
     ],
 )  # fmt: skip
-async def test_what_others_have_written_is_in_no_error(wrong: Json, told: str) -> None:
-    result = await run(answer(call("found"), wrong), answer(output=1), tools=bank())
-    said = " ".join(str(one) for one in result.errors)
-    assert told in said
-    assert "SECRET" not in said
+async def test_what_others_have_written_is_in_no_error(wrong: Json, message: str) -> None:
+    result = await run(answer(call("page"), wrong), answer(output=1), tools=bank())
+    text = " ".join(str(error) for error in result.errors)
+    assert message in text
+    assert "SECRET" not in text
 
 
 async def test_an_output_that_doesnt_fit_doesnt_quote_what_it_refers_to() -> None:
-    runner = agent(answer(call("found"), output="†calls.0"), answer(output=1), tools=bank())
-    said = " ".join(str(one) for one in (await runner.run("go", int)).errors)
-    assert said
-    assert "SECRET" not in said
+    runner = agent(answer(call("page"), output="†calls.0"), answer(output=1), tools=bank())
+    text = " ".join(str(error) for error in (await runner.run("go", int)).errors)
+    assert text
+    assert "SECRET" not in text
 
 
 async def test_an_output_that_cant_be_read_is_asked_for_again_with_the_reason() -> None:
-    with pytest.raises(errors.SolutionError) as told:
+    with pytest.raises(errors.SolutionError) as caught:
         await run(answer(call("payments"), output={"said": ["Paid †calls.0"]}), tools=bank(), config=Config(retries=0))
     assert "at output.said[0]: †calls.0 at character 5 stands in a text without braces: write {†calls.0}" in str(
-        told.value
+        caught.value
     )

@@ -36,34 +36,34 @@ def saying(word: str) -> Json:
 @pytest.mark.rule("D13", "C1")
 async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no_model_is_asked() -> None:
     tools = Tools()
-    got: list[Any] = []
+    received: list[Any] = []
 
     async def code(call: Any, context: Any) -> str:
-        got.append((call.parameters, list(context)))
+        received.append((call.parameters, list(context)))
         return "by code"
 
     tools.activity("code", code)
-    own = idea({"type": "input", "input": {"tone": "kind"}}, {"type": "text", "text": "Be brief."})
+    delegate = idea({"type": "input", "input": {"tone": "kind"}}, {"type": "text", "text": "Be brief."})
     asking = tool(ask={"_delegate": "one", "_scopes": ["state.a"], "properties": {"q": TEXT}, "_activity": "code"})
     context = [{"type": "state", "a": 1, "b": 2}, asking]
     plan = {"type": "plan", "plan": [call("ask", q="why", _outputPath="†state.c")], "output": "†state.c"}
-    result = await Agent(None, tools=tools, delegates={"one": own}).run([*context, plan])
+    result = await Agent(None, tools=tools, delegates={"one": delegate}).run([*context, plan])
     assert result.output == "by code"
-    seen = [
+    crossed = [
         {"type": "text", "text": "Be brief."},
         {"type": "state", "a": 1},
         {"type": "input", "input": {"tone": "kind", "q": "why"}},
     ]
-    assert got == [({"q": "why"}, seen)]
+    assert received == [({"q": "why"}, crossed)]
 
 
 @pytest.mark.rule("A2", "D13")
 async def test_an_activity_in_a_delegates_place_knows_where_its_call_stands() -> None:
     tools = Tools()
-    got: list[tuple[str, Any]] = []
+    received: list[tuple[str, Any]] = []
 
     def code(ctx: Ctx[str], n: int) -> int:
-        got.append((ctx.place, ctx.deps))
+        received.append((ctx.place, ctx.deps))
         return n
 
     tools.activity("code", code)
@@ -73,7 +73,7 @@ async def test_an_activity_in_a_delegates_place_knows_where_its_call_stands() ->
     plan = {"type": "plan", "plan": calls, "output": ["†calls.0", "†calls.1", "†calls.2"]}
     result = await Agent(None, tools=tools, delegates={"one": idea()}).run([plan], deps="d")
     assert result.output == [1, 2, [3, 4]]
-    assert sorted(got) == [("0.0", "d"), ("0.1", "d"), ("0.2.0", "d"), ("0.2.1", "d")]
+    assert sorted(received) == [("0.0", "d"), ("0.1", "d"), ("0.2.0", "d"), ("0.2.1", "d")]
 
 
 @pytest.mark.rule("D13", "O5")
@@ -93,12 +93,12 @@ async def test_where_the_model_chooses_among_delegates_no_activity_takes_their_p
     tools.activity("ask", lambda: "by code")
     asking = tool(ask={"properties": {"_delegate": {"enum": ["a", "b"]}}})
     plan = {"type": "plan", "plan": [call("ask", _delegate="b")], "output": "†calls.0"}
-    of = Agent(None, tools=tools, delegates={"a": saying("a"), "b": saying("b")})
-    assert (await of.run([asking, plan])).output == "b"
+    runner = Agent(None, tools=tools, delegates={"a": saying("a"), "b": saying("b")})
+    assert (await runner.run([asking, plan])).output == "b"
 
 
 def translating() -> Tools:
-    """A typed function, the Activity of whose name merely has that."""
+    """A typed function, whose Activity merely has the tool's name."""
     tools = Tools()
 
     @tools.tool
@@ -118,13 +118,13 @@ CALL: Json = {"_tool": "translate", "text": "x"}
 @pytest.mark.parametrize("delegate", ["D", {"enum": ["D"]}, {"enum": ["D", "E"]}], ids=str)
 @pytest.mark.parametrize("none", [{}, {"_activity": ""}], ids=str)
 async def test_a_delegate_wins_over_an_activity_that_merely_has_the_tools_name(delegate: Any, none: Json) -> None:
-    tools, made = translating(), CALL if isinstance(delegate, str) else {**CALL, "_delegate": "D"}
+    tools, element = translating(), CALL if isinstance(delegate, str) else {**CALL, "_delegate": "D"}
     override = tool(translate={**OVERRIDE, "_delegate": delegate, **none})
-    of = Agent(models.Scripted([answer(made, output="†calls.0")]), tools=tools, delegates={"D": echoing()})
-    async with of.stream([override], TEXT) as run:
+    runner = Agent(models.Scripted([answer(element, output="†calls.0")]), tools=tools, delegates={"D": echoing()})
+    async with runner.stream([override], TEXT) as run:
         started = [event async for event in run if isinstance(event, CallStarted) and not event.depth]
     assert run.result.output == "the delegate had x"
-    assert [(one.delegate, one.passed_over) for one in started] == [("D", "" if none else "translate")]
+    assert [(event.delegate, event.passed_over) for event in started] == [("D", "" if none else "translate")]
 
 
 def echoing() -> Json:
@@ -135,50 +135,50 @@ def echoing() -> Json:
 @pytest.mark.parametrize("none", [{}, {"_activity": ""}], ids=str)
 async def test_so_does_one_that_a_developers_call_names(none: Json) -> None:
     tools, delegates = translating(), {"D": echoing()}
-    made = call("translate", text="x", _delegate="D", **none)
-    plan = {"type": "plan", "plan": [made], "output": "†calls.0"}
-    assert await tools(made, delegates=delegates) == "the delegate had x"
-    assert await tools.all([made, CALL], delegates=delegates) == ["the delegate had x", "x by code"]
+    element = call("translate", text="x", _delegate="D", **none)
+    plan = {"type": "plan", "plan": [element], "output": "†calls.0"}
+    assert await tools(element, delegates=delegates) == "the delegate had x"
+    assert await tools.all([element, CALL], delegates=delegates) == ["the delegate had x", "x by code"]
     assert (await Agent(None, tools=tools, delegates=delegates).run([plan])).output == "the delegate had x"
-    assert await tools(Call(made, _activity="translate"), delegates=delegates) == "x by code"
+    assert await tools(Call(element, _activity="translate"), delegates=delegates) == "x by code"
 
 
 @pytest.mark.rule("D13", "C1")
 async def test_an_empty_activity_is_none_also_inline_and_in_an_empty_context() -> None:
     model = models.Scripted([answer(output="by a model")] * 3)
-    for said in ({"_activity": ""}, {"_activity": "", "_delegate": "anonymous"}):
-        assert await translating()({**CALL, **said}, model=model) == "by a model"
+    for members in ({"_activity": ""}, {"_activity": "", "_delegate": "anonymous"}):
+        assert await translating()({**CALL, **members}, model=model) == "by a model"
     assert await translating()({**CALL, "_delegate": "anonymous"}, model=model) == "x by code"
-    own = tool(translate={**OVERRIDE, "_activity": ""})
-    of = agent(answer({**CALL, "_output": "by itself"}, output="†calls.0"), tools=translating())
-    assert (await of.run([own])).output == "by itself"
+    override = tool(translate={**OVERRIDE, "_activity": ""})
+    runner = agent(answer({**CALL, "_output": "by itself"}, output="†calls.0"), tools=translating())
+    assert (await runner.run([override])).output == "by itself"
 
 
 @pytest.mark.rule("D13")
 async def test_a_typed_function_with_a_delegate_says_both() -> None:
-    tools, seen = Tools(), list[Any]()
+    tools, contexts = Tools(), list[Any]()
 
     @tools.tool(delegate="D")
     async def ask(q: str, context: Context) -> str:
         """Ask."""
-        seen.append(list(context))
+        contexts.append(list(context))
         return f"{q} by code"
 
     assert ask.tool is not None
     assert (ask.tool.fixed("_delegate"), ask.tool.fixed("_activity")) == ("D", "ask")
-    own = {"D": idea({"type": "text", "text": "Be brief."}, {"type": "input", "tone": "kind"})}
-    of = agent(answer(call("ask", q="x"), output="†calls.0"), tools=tools, delegates=own)
-    assert (await of.run("go")).output == "x by code"
-    assert seen == [[{"type": "text", "text": "Be brief."}, {"type": "input", "input": {"tone": "kind", "q": "x"}}]]
-    assert "_activity" not in json.dumps(sent(of)[0].schema)
+    delegates = {"D": idea({"type": "text", "text": "Be brief."}, {"type": "input", "tone": "kind"})}
+    runner = agent(answer(call("ask", q="x"), output="†calls.0"), tools=tools, delegates=delegates)
+    assert (await runner.run("go")).output == "x by code"
+    assert contexts == [[{"type": "text", "text": "Be brief."}, {"type": "input", "input": {"tone": "kind", "q": "x"}}]]
+    assert "_activity" not in json.dumps(sent(runner)[0].schema)
 
 
 @pytest.mark.rule("D13", "D3")
 async def test_an_activity_that_is_said_runs_with_the_context_of_the_delegate_that_was_chosen() -> None:
-    tools, seen = Tools(), list[Any]()
+    tools, contexts = Tools(), list[Any]()
 
     def code(context: Context) -> str:
-        seen.append(list(context))
+        contexts.append(list(context))
         return "by code"
 
     tools.activity("code", code)
@@ -186,11 +186,11 @@ async def test_an_activity_that_is_said_runs_with_the_context_of_the_delegate_th
     delegates = {name: idea({"type": "text", "text": name}) for name in "ab"}
     plan = {"type": "plan", "plan": [call("ask", _delegate="b")], "output": "†calls.0"}
     assert (await Agent(None, tools=tools, delegates=delegates).run([asking, plan])).output == "by code"
-    assert seen == [[{"type": "text", "text": "b"}]]
+    assert contexts == [[{"type": "text", "text": "b"}]]
 
 
 class Captured:
-    """A delegate whose own tool has the name of an Activity of the process; by whom a call of it is carried out."""
+    """A delegate whose own tool has the name of an Activity of the process; it says what carried out a call of that."""
 
     def __init__(self, folder: Path) -> None:
         self.tools, self.folder = Tools(), folder
@@ -201,41 +201,41 @@ class Captured:
 
     async def __call__(
         self,
-        own: Json | None,
+        schema: Json | None,
         config: Config | None = None,
-        said: Json | None = None,
+        inner_config: Json | None = None,
         outer: Json | None = None,
     ) -> str:
-        inner = [] if own is None else [tool(pay={"_output": {}, **own})]
-        (self.folder / "one.json").write_text(json.dumps(idea(*inner, config=said or {})))
+        inner = [] if schema is None else [tool(pay={"_output": {}, **schema})]
+        (self.folder / "one.json").write_text(json.dumps(idea(*inner, config=inner_config or {})))
         asking = tool(ask={"_delegate": "one.json", "_scopes": ["tool"] if outer else []}, **(outer or {}))
         replies = [answer(call("ask"), output="†calls.0"), answer(call("pay"), output="†calls.0")]
-        of = agent(*replies, answer(output="by nobody"), tools=self.tools, config=config, roots=[self.folder])
-        return (await of.run([asking])).output
+        runner = agent(*replies, answer(output="by nobody"), tools=self.tools, config=config, roots=[self.folder])
+        return (await runner.run([asking])).output
 
 
 @pytest.mark.rule("D13", "D12")
 async def test_a_delegates_own_tool_is_not_captured_by_an_activity_of_its_name(tmp_path: Path) -> None:
-    made = Captured(tmp_path)
-    assert await made({}) == "by nobody"
-    assert await made({"_activity": "pay"}) == "by the process"
-    assert await made({}, Config(grants=["pay"])) == "by the process"
-    assert await made({}, said={"activities": ["team_pay.py"]}) == "by its module"
-    assert await made(None, outer={"pay": {"_output": {}}}) == "by the process"
-    assert await made({}, outer={"pay": {"_output": {}}}) == "by the process"
-    made.tools.register("pay", {"_output": {}})
-    assert await made(None, said={"tools": ["pay"]}) == "by the process"
-    assert await made({}, said={"tools": ["pay"]}) == "by nobody"
+    captured = Captured(tmp_path)
+    assert await captured({}) == "by nobody"
+    assert await captured({"_activity": "pay"}) == "by the process"
+    assert await captured({}, Config(grants=["pay"])) == "by the process"
+    assert await captured({}, inner_config={"activities": ["team_pay.py"]}) == "by its module"
+    assert await captured(None, outer={"pay": {"_output": {}}}) == "by the process"
+    assert await captured({}, outer={"pay": {"_output": {}}}) == "by the process"
+    captured.tools.register("pay", {"_output": {}})
+    assert await captured(None, inner_config={"tools": ["pay"]}) == "by the process"
+    assert await captured({}, inner_config={"tools": ["pay"]}) == "by nobody"
 
 
 @pytest.mark.rule("D13")
 async def test_what_is_not_captured_in_a_delegate_is_not_where_it_crosses_to_either() -> None:
     ran, tools = list[str](), Tools()
     tools.activity("pay", lambda: ran.append("paid"))
-    own = tool(pay={}, down={"_delegate": "two", "_scopes": ["tool"]})
+    inner = tool(pay={}, down={"_delegate": "two", "_scopes": ["tool"]})
     replies = [answer(call("ask")), answer(call("down")), answer(call("pay"), output="two")]
-    of = agent(*replies, *[answer(output="done")] * 2, tools=tools, delegates={"one": idea(own), "two": idea()})
-    assert (await of.run([tool(ask={"_delegate": "one"})])).output == "done"
+    runner = agent(*replies, *[answer(output="done")] * 2, tools=tools, delegates={"one": idea(inner), "two": idea()})
+    assert (await runner.run([tool(ask={"_delegate": "one"})])).output == "done"
     assert ran == []
 
 
@@ -255,8 +255,8 @@ async def test_a_delegate_that_names_an_activity_hands_the_call_to_it_and_a_dele
     plan: Json = {"type": "plan", "plan": [call("ask", q="x")], "output": "†calls.0"}
     handed = await Agent(None, tools=tools).run([*context, plan])
     assert handed.output == [{"q": "x"}, [{"type": "text", "text": "crosses"}]]
-    of = Agent(None, tools=tools, delegates={"worker": saying("the delegate")})
-    assert (await of.run([*context, plan])).output == "the delegate"
+    runner = Agent(None, tools=tools, delegates={"worker": saying("the delegate")})
+    assert (await runner.run([*context, plan])).output == "the delegate"
     tools.activity("worker", unfit, replace=True)
     with plan_fails(errors.SchemaError, match=r"tool 'ask': the Activity 'worker' takes 'other'"):
         await Agent(None, tools=tools).run([*context, plan])
@@ -269,11 +269,11 @@ async def test_an_anonymous_delegate_is_told_the_tools_name_and_what_is_said_of_
         "description": "Weighs a parcel.",
         "properties": {"parcel": {**TEXT, "description": "Its number."}, "unit": TEXT, "_output": {"type": "number"}},
     }
-    of = agent(answer(call("weigh", parcel="p1"), output="†calls.0"), answer(output=2.5))
-    assert (await of.run([tool(weigh=described)])).output == 2.5
-    shown = text_of(sent(of)[1].messages)
-    assert "Carry out one call of the tool 'weigh': Weighs a parcel.\n- parcel: Its number." in shown
-    assert "unit" not in shown
+    runner = agent(answer(call("weigh", parcel="p1"), output="†calls.0"), answer(output=2.5))
+    assert (await runner.run([tool(weigh=described)])).output == 2.5
+    prompt = text_of(sent(runner)[1].messages)
+    assert "Carry out one call of the tool 'weigh': Weighs a parcel.\n- parcel: Its number." in prompt
+    assert "unit" not in prompt
 
 
 def recorded(path: Path, *answers: Json) -> models.Recording:
@@ -281,23 +281,25 @@ def recorded(path: Path, *answers: Json) -> models.Recording:
 
 
 async def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Json) -> tuple[Any, list[models.ModelRequest]]:
-    """Ask a delegate whose config names the model that a file holds; its output, and what the caller's was sent."""
+    """Ask a delegate whose config names the model of a file: its output, and the requests to the caller's model."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "critic.json").write_text(json.dumps(idea({"type": "text", "text": "Judge."}, config=config)))
     asking = tool(ask={"_delegate": "critic.json"})
-    own = Config(settings={"temperature": 0.5}, reasoning=True)
+    caller_config = Config(settings={"temperature": 0.5}, reasoning=True)
     alone = Agent(recorded(tmp_path / "other.jsonl", answer(output="other")), tools=Tools(), roots=[tmp_path])
     await alone.run([*Context([{"type": "text", "text": "Judge."}])], {})
-    of = agent(answer(call("ask"), output="†calls.0"), answer(output="mine"), config=own, roots=[tmp_path])
-    return (await of.run([asking])).output, sent(of)
+    runner = agent(
+        answer(call("ask"), output="†calls.0"), answer(output="mine"), config=caller_config, roots=[tmp_path]
+    )
+    return (await runner.run([asking])).output, sent(runner)
 
 
 @pytest.mark.rule("D15")
 async def test_a_local_delegate_is_asked_of_the_model_that_its_config_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output, asked = await team(tmp_path, monkeypatch, {"model": "replay:other.jsonl"})
-    assert (output, len(asked)) == ("other", 1)
+    output, requests = await team(tmp_path, monkeypatch, {"model": "replay:other.jsonl"})
+    assert (output, len(requests)) == ("other", 1)
 
 
 @pytest.mark.rule("D15")
@@ -309,15 +311,15 @@ async def test_a_delegate_inherits_the_model_with_its_settings_and_nothing_else_
     assert dict(inner.settings) == {"temperature": 0.5}
     assert "_reasoningForCall" in json.dumps(outer.schema)
     inner_tool = {**tool(look={"properties": {"_output": TEXT}})}
-    of = agent(
+    runner = agent(
         answer(call("ask"), output="†calls.0"),
         answer(output="mine"),
         config=Config(reasoning=True, settings={"seed": 1}),
         delegates={"one": idea(inner_tool, config={"settings": {"seed": 2}})},
     )
-    assert (await of.run([tool(ask={"_delegate": "one"})])).output == "mine"
-    assert dict(sent(of)[1].settings) == {"seed": 2}
-    assert "_reasoningForCall" not in call_schemas(sent(of)[1].schema)["look"]["properties"]
+    assert (await runner.run([tool(ask={"_delegate": "one"})])).output == "mine"
+    assert dict(sent(runner)[1].settings) == {"seed": 2}
+    assert "_reasoningForCall" not in call_schemas(sent(runner)[1].schema)["look"]["properties"]
 
 
 @pytest.mark.rule("D15", "L5", "L6")
@@ -340,8 +342,8 @@ async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budge
     # What the model is asked is recorded once, by the same delegate with the model of its caller.
     plain = Agent(recording, tools=tools, approve=deny, delegates={"one": idea(inner)})
     await plain.run([asking, *ASK])
-    of = Agent(None, tools=tools, approve=deny, delegates=delegates)
-    assert (await of.run([asking, *ASK])).output == "paid"
+    runner = Agent(None, tools=tools, approve=deny, delegates=delegates)
+    assert (await runner.run([asking, *ASK])).output == "paid"
     assert paid == []
     bounded = Agent(None, tools=tools, approve=deny, delegates=delegates, limits=Limits(requests=0))
     with pytest.raises(errors.LimitExceeded):
@@ -361,9 +363,9 @@ async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budge
 async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_and_the_field(
     config: Json, reason: str
 ) -> None:
-    of = Agent(None, tools=Tools(), delegates={"one": {**saying("x"), "config": config}})
+    runner = Agent(None, tools=Tools(), delegates={"one": {**saying("x"), "config": config}})
     with plan_fails(errors.DelegateError) as caught:
-        await of.run([tool(ask={"_delegate": "one"}), *ASK])
+        await runner.run([tool(ask={"_delegate": "one"}), *ASK])
     assert caught.value.message.startswith("tool 'ask': the delegate 'one' failed: it can't be used: ")
     assert reason in caught.value.message
     assert caught.value.chain == ("one",)
@@ -385,8 +387,8 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
     ],
 )
 async def test_a_malformed_delegate_is_named_with_the_tool_that_led_to_it(delegate: Json, reason: str) -> None:
-    of = agent(answer(call("ask")), answer(output="sorry"), delegates={"one": delegate})
-    (error,) = (await of.run([tool(ask={"_delegate": "one"})])).errors
+    runner = agent(answer(call("ask")), answer(output="sorry"), delegates={"one": delegate})
+    (error,) = (await runner.run([tool(ask={"_delegate": "one"})])).errors
     assert isinstance(error, errors.DelegateError)
     assert error.tool == "ask"
     assert "'one'" in error.message
@@ -457,8 +459,8 @@ async def test_a_race_between_two_delegates_is_a_race() -> None:
     tools.activity("fast", fast)
     delegates: dict[str, Json] = {}
     for name in ("slow", "fast"):
-        own = tool(**{name: {"_output": TEXT, "_activity": name}})
-        delegates[name] = idea(own, {"type": "plan", "plan": [call(name)], "output": "†calls.0"})
+        inner = tool(**{name: {"_output": TEXT, "_activity": name}})
+        delegates[name] = idea(inner, {"type": "plan", "plan": [call(name)], "output": "†calls.0"})
         tools.register(f"ask {name}", {"_delegate": name, "properties": {"_output": TEXT}})
     assert await tools.race([Call(_tool="ask slow"), Call(_tool="ask fast")], delegates=delegates) == "fast"
     assert cancelled.is_set()
@@ -480,10 +482,10 @@ async def test_a_config_counts_for_calls_outside_a_run() -> None:
 @pytest.mark.rule("D16", "D1")
 async def test_the_catch_all_activity_can_be_replaced() -> None:
     tools = Tools()
-    seen: list[tuple[Mapping[str, Any], str, list[Any]]] = []
+    received: list[tuple[Mapping[str, Any], str, list[Any]]] = []
 
     async def elsewhere(call: Call, tool: Tool, context: Context) -> str:
-        seen.append((call.parameters, tool.name, list(context)))
+        received.append((call.parameters, tool.name, list(context)))
         return "done elsewhere"
 
     tools.activity("_delegate", elsewhere)
@@ -491,14 +493,16 @@ async def test_the_catch_all_activity_can_be_replaced() -> None:
     plan = {"type": "plan", "plan": [call("ask", q="x")], "output": "†calls.0"}
     result = await Agent(None, tools=tools).run([{"type": "state", "a": 1}, asking, plan])
     assert result.output == "done elsewhere"
-    assert seen == [({"q": "x"}, "ask", [{"type": "state", "a": 1}])]
+    assert received == [({"q": "x"}, "ask", [{"type": "state", "a": 1}])]
 
 
 @pytest.mark.rule("D16", "I2")
 @pytest.mark.parametrize(
-    ("instance", "seen"), [("a", {"x": "of a", "y": "for all"}), (None, {"x": "shared", "y": "for all"})]
+    ("instance", "state"), [("a", {"x": "of a", "y": "for all"}), (None, {"x": "shared", "y": "for all"})]
 )
-async def test_a_latent_call_outside_a_run_sees_its_own_instance_and_no_other(instance: str | None, seen: Json) -> None:
+async def test_a_latent_call_outside_a_run_sees_its_own_instance_and_no_other(
+    instance: str | None, state: Json
+) -> None:
     tools = Tools()
     tools.register("judge", {"properties": {"_output": TEXT}})
     model = models.Scripted([answer(output="fine")])
@@ -507,11 +511,11 @@ async def test_a_latent_call_outside_a_run_sees_its_own_instance_and_no_other(in
         {"type": "state", "_instance": "b", "x": "of b"},
         {"type": "state", "x": "shared", "y": "for all"},
     ]
-    made = Call(_tool="judge") if instance is None else Call(_tool="judge", _instance=instance)
-    assert await tools(made, context=context, model=model) == "fine"
-    said = text_of(model.requests[0].messages)
-    assert json.dumps(seen, separators=(",", ":")) in said
-    assert "of b" not in said
+    judging = Call(_tool="judge") if instance is None else Call(_tool="judge", _instance=instance)
+    assert await tools(judging, context=context, model=model) == "fine"
+    prompt = text_of(model.requests[0].messages)
+    assert json.dumps(state, separators=(",", ":")) in prompt
+    assert "of b" not in prompt
 
 
 @pytest.mark.rule("C5")
@@ -536,9 +540,9 @@ async def test_a_delegates_modules_serve_it_in_an_agent_with_tools_of_its_own(tm
     (tmp_path / "team_acts.py").write_text(
         "from actum import tools\n\n@tools.activity('teamWork')\nasync def work() -> str:\n    return 'worked'\n"
     )
-    own = tool(work={"_activity": "teamWork", "properties": {"_output": TEXT}})
+    interface = tool(work={"_activity": "teamWork", "properties": {"_output": TEXT}})
     plan = {"type": "plan", "plan": [call("work")], "output": "†calls.0"}
-    (tmp_path / "one.json").write_text(json.dumps(idea(own, plan, config={"activities": "team_acts.py"})))
+    (tmp_path / "one.json").write_text(json.dumps(idea(interface, plan, config={"activities": "team_acts.py"})))
     asking = tool(ask={"_delegate": "one.json"})
     for tools in (Tools(), registered):
         assert (await Agent(None, tools=tools, roots=[tmp_path]).run([asking, *ASK])).output == "worked"

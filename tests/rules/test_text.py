@@ -20,18 +20,18 @@ STRING = {"type": "string"}
 BOUND = 10.0
 
 
-async def told(runner: Agent, schema: Any = STRING, context: Any = "go") -> list[Any]:
+async def events_of(runner: Agent, schema: Any = STRING, context: Any = "go") -> list[Any]:
     async with runner.stream(context, schema) as stream:
         return [event async for event in stream]
 
 
-def texts(found: list[Any], *, provisional: bool | None = None) -> list[tuple[str, str]]:
-    deltas = [one for one in found if isinstance(one, TextDelta)]
-    return [(one.member, one.text) for one in deltas if provisional in (None, one.provisional)]
+def texts(received: list[Any], *, provisional: bool | None = None) -> list[tuple[str, str]]:
+    deltas = [event for event in received if isinstance(event, TextDelta)]
+    return [(delta.member, delta.text) for delta in deltas if provisional in (None, delta.provisional)]
 
 
-def joined(found: list[Any], member: str = "", *, provisional: bool = False) -> str:
-    return "".join(text for at, text in texts(found, provisional=provisional) if at == member)
+def joined(received: list[Any], member: str = "", *, provisional: bool = False) -> str:
+    return "".join(text for at, text in texts(received, provisional=provisional) if at == member)
 
 
 def scripted(*answers: Any, chunk: int | None = None, tools: Tools | None = None, **more: Any) -> Agent:
@@ -59,14 +59,14 @@ def bench() -> tuple[Tools, asyncio.Event]:
 @pytest.mark.rule("O9")
 async def test_text_arrives_as_the_model_writes_it_in_order_and_whole_before_the_request_ends() -> None:
     text = "abcdefghi " * 1000
-    found = await told(scripted(answer(output=text), chunk=4))
-    pieces = texts(found)
+    received = await events_of(scripted(answer(output=text), chunk=4))
+    pieces = texts(received)
     assert "".join(piece for _, piece in pieces) == text
     assert 2500 <= len(pieces) <= 2502
     assert {member for member, _ in pieces} == {""}
-    ended = next(at for at, one in enumerate(found) if isinstance(one, RequestFinished))
-    assert texts(found[:ended]) == pieces
-    assert not texts(found, provisional=True)
+    ended = next(at for at, event in enumerate(received) if isinstance(event, RequestFinished))
+    assert texts(received[:ended]) == pieces
+    assert not texts(received, provisional=True)
 
 
 @pytest.mark.rule("O9")
@@ -82,13 +82,13 @@ async def test_a_text_is_told_with_the_delta_that_brings_it() -> None:
                 told_now.clear()
         yield '"}'
 
-    seen: list[str] = []
+    pieces: list[str] = []
     async with asyncio.timeout(BOUND), scripted(streamed(deltas)).stream("go", STRING) as stream:
         async for event in stream:
             if isinstance(event, TextDelta):
-                seen += [event.text]
+                pieces += [event.text]
                 told_now.set()
-    assert seen == ["One", " two", " é", "😀"]
+    assert pieces == ["One", " two", " é", "😀"]
 
 
 @pytest.mark.rule("O9")
@@ -103,7 +103,7 @@ async def test_telling_text_costs_the_same_for_every_character() -> None:
         runner = scripted(answer(output="a {b} c \\ " * size), chunk=4, config=Config(flow=False))
         sys.setprofile(counted)
         try:
-            await told(runner)
+            await events_of(runner)
         finally:
             sys.setprofile(None)
         return count
@@ -116,11 +116,11 @@ async def test_telling_text_costs_the_same_for_every_character() -> None:
 @pytest.mark.rule("O9")
 async def test_every_string_of_an_output_is_told_by_its_path() -> None:
     output = {"title": "Hi", "items": [{"odd key": "é"}, {"odd key": "†† 1"}], "n": 1, "none": None, "empty": ""}
-    found = await told(scripted(answer(output=output), chunk=3), None)
-    assert joined(found, "title") == "Hi"
-    assert joined(found, 'items[0]["odd key"]') == "é"
-    assert joined(found, 'items[1]["odd key"]') == "† 1"
-    assert {member for member, _ in texts(found)} == {"title", 'items[0]["odd key"]', 'items[1]["odd key"]'}
+    received = await events_of(scripted(answer(output=output), chunk=3), None)
+    assert joined(received, "title") == "Hi"
+    assert joined(received, 'items[0]["odd key"]') == "é"
+    assert joined(received, 'items[1]["odd key"]') == "† 1"
+    assert {member for member, _ in texts(received)} == {"title", 'items[0]["odd key"]', 'items[1]["odd key"]'}
 
 
 @pytest.mark.rule("O9")
@@ -135,9 +135,9 @@ async def test_beside_a_call_that_can_fail_text_is_provisional_until_the_call_is
             await asyncio.sleep(0)
         yield 'it"}'
 
-    found = await told(scripted(streamed(deltas), tools=tools))
-    assert texts(found, provisional=True) == [("", "I "), ("", "sent ")]
-    assert texts(found, provisional=False) == [("", "I sent "), ("", "it")]
+    received = await events_of(scripted(streamed(deltas), tools=tools))
+    assert texts(received, provisional=True) == [("", "I "), ("", "sent ")]
+    assert texts(received, provisional=False) == [("", "I sent "), ("", "it")]
 
 
 @pytest.mark.rule("O9")
@@ -145,9 +145,9 @@ async def test_text_beside_a_failure_is_never_told_for_good() -> None:
     tools, gate = bench()
     gate.set()
     runner = scripted(answer(call("send", text="bad"), output="I sent it"), answer(output="It failed"), tools=tools)
-    found = await told(runner)
-    assert joined(found) == "It failed"
-    assert joined(found, provisional=True).startswith("I sent it")
+    received = await events_of(runner)
+    assert joined(received) == "It failed"
+    assert joined(received, provisional=True).startswith("I sent it")
 
 
 @pytest.mark.rule("O9", "L6")
@@ -159,10 +159,10 @@ async def test_text_beside_a_call_that_waits_for_a_decision_is_told_when_it_is_d
         return HOLD
 
     runner = scripted(answer(call("send", text="x"), output="I sent it"), tools=tools, approve=hold)
-    found = await told(runner)
-    assert (joined(found), joined(found, provisional=True)) == ("", "I sent it")
-    left = found[-1].result.context
-    resumed = await told(Agent(models.Scripted([]), tools=tools), STRING, _approved(left))
+    received = await events_of(runner)
+    assert (joined(received), joined(received, provisional=True)) == ("", "I sent it")
+    left = received[-1].result.context
+    resumed = await events_of(Agent(models.Scripted([]), tools=tools), STRING, _approved(left))
     assert joined(resumed) == "I sent it"
 
 
@@ -179,41 +179,43 @@ async def test_a_template_is_never_shown_only_what_it_becomes() -> None:
     output = {"a": "Sent {†calls.0} and {†calls.0.upper()}.", "b": "†calls.0", "c": "{†calls.0}", "d": "Fine {x}."}
     schema = {"type": "object", "additionalProperties": STRING}
     for chunk in (1, 3, None):
-        found = await told(scripted(answer(call("send", text="mail"), output=output), tools=tools, chunk=chunk), schema)
-        done = {name: joined(found, name) for name in output}
+        received = await events_of(
+            scripted(answer(call("send", text="mail"), output=output), tools=tools, chunk=chunk), schema
+        )
+        done = {name: joined(received, name) for name in output}
         assert done == {"a": "Sent mail and MAIL.", "b": "mail", "c": "mail", "d": "Fine {x}."}
-        shown = [one.value for one in found if isinstance(one, OutputDelta)] + texts(found)
-        assert "†" not in json.dumps(shown, ensure_ascii=False)
-        last = [one.value for one in found if isinstance(one, OutputDelta)][-1]
+        everything = [event.value for event in received if isinstance(event, OutputDelta)] + texts(received)
+        assert "†" not in json.dumps(everything, ensure_ascii=False)
+        last = [event.value for event in received if isinstance(event, OutputDelta)][-1]
         assert last == {"a": "Sent ", "b": None, "c": None, "d": "Fine {x}."}
 
 
 @pytest.mark.rule("O7")
 async def test_a_dagger_that_ends_the_output_is_shown_once_that_is_whole() -> None:
-    found = await told(scripted(answer(output="See †"), chunk=1), STRING)
-    assert [one.value for one in found if isinstance(one, OutputDelta)][-1] == "See †"
+    received = await events_of(scripted(answer(output="See †"), chunk=1), STRING)
+    assert [event.value for event in received if isinstance(event, OutputDelta)][-1] == "See †"
 
 
 @pytest.mark.rule("O9", "O7")
 async def test_nothing_behind_what_is_filled_in_is_told_for_good_before_it_is() -> None:
     output = {"a": "{†state.n + 1}", "b": "Done"}
     context = [{"type": "state", "n": "x"}, {"type": "user", "message": "go"}]
-    found = await told(scripted(answer(output=output), answer(output={"a": "1", "b": "Really"})), None, context)
-    assert joined(found, "b") == "Really"
+    received = await events_of(scripted(answer(output=output), answer(output={"a": "1", "b": "Really"})), None, context)
+    assert joined(received, "b") == "Really"
 
 
 @pytest.mark.rule("L3", "O9")
 async def test_an_answer_that_begins_again_is_told_again() -> None:
     runner = scripted('{"calls":[],"output":"Hel', answer(output="Hello"))
-    found = await told(runner)
-    at = next(at for at, one in enumerate(found) if isinstance(one, events.Retried))
-    assert (joined(found[:at]), joined(found[at:])) == ("Hel", "Hello")
+    received = await events_of(runner)
+    at = next(at for at, event in enumerate(received) if isinstance(event, events.Retried))
+    assert (joined(received[:at]), joined(received[at:])) == ("Hel", "Hello")
 
 
 @pytest.mark.rule("M4", "O9")
 async def test_an_output_that_is_there_already_is_told_too() -> None:
     result = await scripted(answer(output="Hello")).run("go", STRING)
-    assert joined(await told(scripted(), STRING, result.context)) == "Hello"
+    assert joined(await events_of(scripted(), STRING, result.context)) == "Hello"
 
 
 @pytest.mark.rule("O9", "T9")
@@ -223,10 +225,10 @@ async def test_a_map_that_travels_as_a_list_is_told_by_the_paths_of_the_output()
     schema = {"type": "object", "additionalProperties": STRING}
     wire = answer(output=[{"key": "a", "value": "One"}, {"key": "b", "value": "Two"}])
     model = models.Scripted([wire], chunk=4, dialect=DIALECTS["openai"])
-    found = await told(Agent(model, tools=Tools()), schema)
-    assert found[-1].result.output == {"a": "One", "b": "Two"}
-    assert (joined(found, "a"), joined(found, "b")) == ("One", "Two")
-    assert {member for member, _ in texts(found)} == {"a", "b"}
+    received = await events_of(Agent(model, tools=Tools()), schema)
+    assert received[-1].result.output == {"a": "One", "b": "Two"}
+    assert (joined(received, "a"), joined(received, "b")) == ("One", "Two")
+    assert {member for member, _ in texts(received)} == {"a", "b"}
 
 
 # stream_text

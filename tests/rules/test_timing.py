@@ -34,7 +34,7 @@ class Schedule:
     steps: Sequence[int]
     piece: int | None
 
-    def of(self, key: str) -> int:
+    def steps_of(self, key: str) -> int:
         index = key.rpartition("/")[2].split(".")[1]
         return self.steps[int(index) % len(self.steps)]
 
@@ -48,7 +48,7 @@ def toolbox(schedule: Schedule) -> Tools:
     open_path: Json = {"type": "string", "pattern": "^†"}
 
     async def put(key: str, x: Any = None, fails: bool = False) -> Any:
-        for _ in range(schedule.of(key)):
+        for _ in range(schedule.steps_of(key)):
             await asyncio.sleep(0)
         if fails:
             raise ValueError("broken")
@@ -71,16 +71,16 @@ def toolbox(schedule: Schedule) -> Tools:
 @st.composite
 def reads(draw: st.DrawFn, size: int) -> str:
     """A reference, to a call or a path; or a choice of two, or both."""
-    one = st.one_of(st.sampled_from(PATHS), st.integers(0, size - 1).map(lambda index: f"†calls.{index}"))
+    reference = st.one_of(st.sampled_from(PATHS), st.integers(0, size - 1).map(lambda index: f"†calls.{index}"))
     match draw(st.integers(0, 5)):
         case 0 | 1:
-            return f"{draw(one)} <|> {draw(one)}"
+            return f"{draw(reference)} <|> {draw(reference)}"
         case 2:
-            return f"{draw(one)} *> {draw(one)}"
+            return f"{draw(reference)} *> {draw(reference)}"
         case 3:
-            return f"{{[{draw(one)}, 1]}}"
+            return f"{{[{draw(reference)}, 1]}}"
         case _:
-            return draw(one)
+            return draw(reference)
 
 
 @st.composite
@@ -93,14 +93,17 @@ def elements(draw: st.DrawFn, size: int) -> Json:
         case 2:
             return call("look", x=draw(st.one_of(st.just(0), reads(size))))
         case _:
-            made = call("put", x=draw(st.one_of(st.sampled_from(LITERALS), reads(size))))
+            element = call("put", x=draw(st.one_of(st.sampled_from(LITERALS), reads(size))))
             if draw(st.integers(0, 2)):
-                made |= {"_outputPath": draw(st.sampled_from(PATHS)), "_outputMethod": draw(st.sampled_from(METHODS))}
+                element |= {
+                    "_outputPath": draw(st.sampled_from(PATHS)),
+                    "_outputMethod": draw(st.sampled_from(METHODS)),
+                }
             if not draw(st.integers(0, 5)):
-                made["fails"] = True
+                element["fails"] = True
             if not draw(st.integers(0, 7)):
-                made["_when"] = draw(st.sampled_from(["{†calls.0 == 1}", False]))
-            return made
+                element["_when"] = draw(st.sampled_from(["{†calls.0 == 1}", False]))
+            return element
 
 
 @st.composite
@@ -114,14 +117,14 @@ class Planner:
     """A model that answers a plan, then its end; and for every delegate the same."""
 
     plan: Sequence[Json]
-    shown: list[str]
+    prompts: list[str]
 
     def __call__(self, request: models.ModelRequest) -> Json:
-        text = "\n".join(str(one["content"]) for one in request.messages)
+        text = "\n".join(str(message["content"]) for message in request.messages)
         if text.startswith("inner"):
             return answer(output="from inside")
-        self.shown.append(text)
-        return answer(*self.plan, output="done") if len(self.shown) == 1 else answer(output="end")
+        self.prompts.append(text)
+        return answer(*self.plan, output="done") if len(self.prompts) == 1 else answer(output="end")
 
 
 async def comes_to(plan: Sequence[Json], schedule: Schedule) -> Json:
@@ -133,16 +136,18 @@ async def comes_to(plan: Sequence[Json], schedule: Schedule) -> Json:
     async with asyncio.timeout(BOUND), agent.stream(context) as run:
         started = [event async for event in run if isinstance(event, RequestStarted) and event.depth]
     handed = [json.dumps([str(event.path), event.context], sort_keys=True) for event in started]
-    found = run.result
-    again = Context(json.loads(json.dumps(found.context.messages)))
-    assert json.dumps(again.data) == json.dumps(found.context.data)
+    result = run.result
+    again = Context(json.loads(json.dumps(result.context.messages)))
+    assert json.dumps(again.data) == json.dumps(result.context.data)
     return {
-        "output": found.output,
-        "errors": sorted(map(str, found.errors)),
+        "output": result.output,
+        "errors": sorted(map(str, result.errors)),
         "data": json.dumps(again.data),
         "handed": sorted(handed),
-        "shown": planner.shown,
-        "left": sorted(json.dumps(dict(one) | {"_date": "", "_run": ""}, sort_keys=True) for one in found.context),
+        "shown": planner.prompts,
+        "left": sorted(
+            json.dumps(dict(message) | {"_date": "", "_run": ""}, sort_keys=True) for message in result.context
+        ),
     }
 
 
@@ -159,8 +164,8 @@ def test_however_long_calls_take_a_plan_comes_to_the_same(plan: list[Json], sche
     async def compare() -> None:
         first = await comes_to(plan, Schedule([0], None))
         for schedule in schedules:
-            found = await comes_to(plan, schedule)
-            assert {key: (found[key], one) for key, one in first.items() if found[key] != one} == {}
+            outcome = await comes_to(plan, schedule)
+            assert {key: (outcome[key], value) for key, value in first.items() if outcome[key] != value} == {}
 
     asyncio.run(compare())
 
@@ -170,9 +175,9 @@ async def finished(plan: Sequence[Json], *steps: int, output: Any) -> Any:
     schedule = Schedule(steps, None)
     runner = Agent(models.Scripted([answer(*plan, output=output)]), tools=toolbox(schedule), delegates={"D": INNER})
     async with asyncio.timeout(BOUND):
-        found = await runner.run([{"type": "state", "b": 0}, {"type": "text", "text": "go"}])
-    assert json.dumps(Context(json.loads(json.dumps(found.context.messages))).data) == json.dumps(found.context.data)
-    return found.output, found.context.data["state"]
+        result = await runner.run([{"type": "state", "b": 0}, {"type": "text", "text": "go"}])
+    assert json.dumps(Context(json.loads(json.dumps(result.context.messages))).data) == json.dumps(result.context.data)
+    return result.output, result.context.data["state"]
 
 
 def put(x: Any, path: str | None = None, method: str = "set", **more: Any) -> Json:
@@ -207,17 +212,17 @@ async def test_the_right_side_of_a_choice_counts_once_the_left_cannot_come(steps
     assert (await finished(failed, *steps, output="†calls.2"))[0] == 2
     later = [put(2), put("†state.a <|> †calls.0"), put(1, "†state.a")]
     assert (await finished(later, *steps, output="†calls.1"))[0] == 1
-    own = [put("†state.n <|> †state.b", "†state.n"), put(7), put("†state.n")]
-    assert (await finished(own, *steps, output="†calls.2"))[0] == 0
+    in_place = [put("†state.n <|> †state.b", "†state.n"), put(7), put("†state.n")]
+    assert (await finished(in_place, *steps, output="†calls.2"))[0] == 0
 
 
 async def test_a_call_that_is_made_after_a_decision_writes_then() -> None:
-    said = answer(put(1, "†state.a"), put(2, "†state.a"), output="†state.a")
+    solution = answer(put(1, "†state.a"), put(2, "†state.a"), output="†state.a")
 
-    async def hold(made: Call, *_: object) -> Any:
-        return HOLD if made["x"] == 1 else True
+    async def hold(call: Call, *_: object) -> Any:
+        return HOLD if call["x"] == 1 else True
 
-    held = await Agent(models.Scripted([said]), tools=toolbox(Schedule([0], None)), approve=hold).run("go")
+    held = await Agent(models.Scripted([solution]), tools=toolbox(Schedule([0], None)), approve=hold).run("go")
     assert held.context.state == {"a": 2}
     decided = approvals.decided(Context(json.loads(json.dumps(held.context.messages))), "0.0", "approve")
     done = await Agent(None, tools=toolbox(Schedule([0], None)), approve=hold).resume(decided)
@@ -236,25 +241,25 @@ async def test_a_repeated_call_keeps_its_place_and_takes_the_rank_of_the_correct
         yield ', "output": !'
 
     model = models.Scripted([broken(), answer(second, first, output="†state.a")])
-    found = await Agent(model, tools=toolbox(Schedule([3], None))).run("go")
-    assert (found.output, found.context.state) == ("old", {"a": "old"})
-    assert Context(json.loads(json.dumps(found.context.messages))).state == {"a": "old"}
+    result = await Agent(model, tools=toolbox(Schedule([3], None))).run("go")
+    assert (result.output, result.context.state) == ("old", {"a": "old"})
+    assert Context(json.loads(json.dumps(result.context.messages))).state == {"a": "old"}
 
 
 @pytest.mark.rule("O4")
 async def test_a_call_that_is_made_again_writes_behind_what_was_erased() -> None:
     plan = [put(1, "†state.a"), put("†state.a"), put(None, "†state.a", "erase", _when="{†calls.1 == 1}")]
-    found = await Agent(models.Scripted([answer(*plan), answer(output="†state.a")]), tools=toolbox(AT_ONCE)).run("go")
-    assert (found.output, found.context.state) == (1, {"a": 1})
-    assert Context(json.loads(json.dumps(found.context.messages))).state == {"a": 1}
+    result = await Agent(models.Scripted([answer(*plan), answer(output="†state.a")]), tools=toolbox(AT_ONCE)).run("go")
+    assert (result.output, result.context.state) == (1, {"a": 1})
+    assert Context(json.loads(json.dumps(result.context.messages))).state == {"a": 1}
 
 
 @pytest.mark.rule("L2")
 @pytest.mark.parametrize("steps", [(0, 9), (9, 0)])
 async def test_whether_a_value_fits_its_path_is_judged_in_order(steps: tuple[int, ...]) -> None:
-    said = answer(put("text", "†state.a"), put(1, "†state.a", "push"), output="done")
-    runner = Agent(models.Scripted([said, answer(output="end")]), tools=toolbox(Schedule(steps, None)))
-    found = await runner.run("go")
-    assert (found.output, found.context.state) == ("end", {"a": "text"})
-    assert ["can't push †state.a" in str(error) for error in found.errors] == [True]
-    assert Context(json.loads(json.dumps(found.context.messages))).state == {"a": "text"}
+    solution = answer(put("text", "†state.a"), put(1, "†state.a", "push"), output="done")
+    runner = Agent(models.Scripted([solution, answer(output="end")]), tools=toolbox(Schedule(steps, None)))
+    result = await runner.run("go")
+    assert (result.output, result.context.state) == ("end", {"a": "text"})
+    assert ["can't push †state.a" in str(error) for error in result.errors] == [True]
+    assert Context(json.loads(json.dumps(result.context.messages))).state == {"a": "text"}

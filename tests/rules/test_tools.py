@@ -103,15 +103,15 @@ async def test_what_only_the_author_states_is_no_part_of_a_call() -> None:
     schema: Json = {"type": "object", "_effects": "none", "_timeout": 5, "properties": {"a": {"type": "integer"}}}
     assert set(schema_of(schema)["properties"]) == {"_tool", "a"}
     tools = tools_with(it=schema)
-    seen: list[Json] = []
+    calls: list[Json] = []
 
     @tools.activity("it")
-    def it(call: Json) -> None:
-        seen.append(dict(call))
+    def take(call: Json) -> None:
+        calls.append(dict(call))
 
-    assert callable(it)
+    assert callable(take)
     await run(answer(call("it", a=1)), answer(output=1), tools=tools)
-    assert seen == [{"_tool": "it", "a": 1}]
+    assert calls == [{"_tool": "it", "a": 1}]
 
 
 @pytest.mark.rule("T1")
@@ -156,11 +156,11 @@ def test_why_is_another_spelling_of_reasoning_in_a_tool() -> None:
 @pytest.mark.parametrize("where", ["answer", "plan", "tools"])
 async def test_other_spellings_are_taken_in_calls_of_answers_plans_and_patterns(where: str) -> None:
     tools = Tools()
-    seen: list[Json] = []
+    calls: list[Json] = []
 
     @tools.activity("look")
     async def look(call: Any, context: Any) -> str:
-        seen.append(dict(call))
+        calls.append(dict(call))
         return str(context.state["who"])
 
     assert callable(look)
@@ -183,7 +183,7 @@ async def test_other_spellings_are_taken_in_calls_of_answers_plans_and_patterns(
         assert (await agent(tools=tools).run([state, plan])).output == "Ann"
     else:
         assert await tools(written, context=[state]) == "Ann"
-    assert seen == [{"_tool": "look", "_scopes": ["state"], "_reasoningForCall": "curious"}]
+    assert calls == [{"_tool": "look", "_scopes": ["state"], "_reasoningForCall": "curious"}]
 
 
 @pytest.mark.rule("T2")
@@ -284,14 +284,14 @@ def test_what_is_no_json_object_is_no_tool(schema: Any) -> None:
 @pytest.mark.rule("T3")
 @pytest.mark.parametrize(("schema", "path"), MALFORMED, ids=lambda case: json.dumps(case)[:60])
 async def test_a_malformed_tool_in_a_message_names_message_tool_and_path(schema: Json, path: str) -> None:
-    one = agent(answer(output=1))
+    runner = agent(answer(output=1))
     with pytest.raises(errors.ActumError) as caught:
-        await one.run([{"type": "text", "text": "x"}, {"type": "tool", "tool": {"it": schema}}])
+        await runner.run([{"type": "text", "text": "x"}, {"type": "tool", "tool": {"it": schema}}])
     error = caught.value
     assert isinstance(error, errors.MessageError | errors.SchemaError)
     assert (error.index, error.tool) == (1, "it")
     assert path in (error.path or "")
-    assert sent(one) == []
+    assert sent(runner) == []
 
 
 @pytest.mark.rule("T3")
@@ -345,8 +345,8 @@ def test_without_tools_calls_can_only_be_empty() -> None:
 
 @pytest.mark.rule("T5")
 def test_one_tool_is_the_items_and_several_are_any_of_them() -> None:
-    one = agent(tools=tools_with(a={"type": "object"})).compose()
-    assert one["properties"]["calls"]["items"]["properties"]["_tool"] == {"const": "a"}
+    single = agent(tools=tools_with(a={"type": "object"})).compose()
+    assert single["properties"]["calls"]["items"]["properties"]["_tool"] == {"const": "a"}
     many = agent(tools=tools_with(a={"type": "object"}, b={"type": "object"}, c={"type": "object"})).compose()
     options = many["properties"]["calls"]["items"]["anyOf"]
     assert [option["properties"]["_tool"]["const"] for option in options] == ["a", "b", "c"]
@@ -377,8 +377,8 @@ def test_meta_is_asked_for_where_the_request_has_an_identity(config: Any, contex
 @pytest.mark.rule("T5")
 @pytest.mark.parametrize("meta", [{"version": "2"}, {"version": 7}, 7, "no", [1], None], ids=json.dumps)
 async def test_a_meta_that_was_not_asked_for_is_ignored_whatever_it_is(meta: Any) -> None:
-    said: Json = {"calls": [], "output": {"summary": "s"}, "meta": meta}
-    result = await run(said, schema=SUMMARY)
+    solution: Json = {"calls": [], "output": {"summary": "s"}, "meta": meta}
+    result = await run(solution, schema=SUMMARY)
     assert (result.output, result.solutions[0].meta) == ({"summary": "s"}, None)
 
 
@@ -425,11 +425,11 @@ def test_objects_of_the_output_take_no_other_properties_unless_they_say_so() -> 
 
 @pytest.mark.rule("T5")
 async def test_an_output_with_a_property_too_many_is_asked_for_again() -> None:
-    one = agent(answer(output={"summary": "s", "more": 1}), answer(output={"summary": "s"}))
-    result = await one.run("go", SUMMARY)
+    runner = agent(answer(output={"summary": "s", "more": 1}), answer(output={"summary": "s"}))
+    result = await runner.run("go", SUMMARY)
     assert result.output == {"summary": "s"}
-    assert len(sent(one)) == 2
-    assert "more" in text_of(sent(one)[1].messages)
+    assert len(sent(runner)) == 2
+    assert "more" in text_of(sent(runner)[1].messages)
 
 
 @pytest.mark.rule("T5")
@@ -456,13 +456,13 @@ def test_required_is_listed_in_the_order_of_properties_everywhere() -> None:
             return sum(check(item) for item in schema)  # pyright: ignore[reportUnknownVariableType] -- JSON
         if not isinstance(schema, dict):
             return 0
-        found = 0
+        count = 0
         members: Json = schema  # pyright: ignore[reportUnknownVariableType] -- JSON
         if isinstance(members.get("required"), list) and "properties" in members:
             listed = [name for name in members["properties"] if name in members["required"]]
             assert members["required"] == listed
-            found = 1
-        return found + sum(check(member) for key, member in members.items() if key != "default")
+            count = 1
+        return count + sum(check(member) for key, member in members.items() if key != "default")
 
     assert check(composed) >= 5
     assert '"required":["c","a","b"]' in json.dumps(composed, separators=(",", ":"))  # a default is a value
@@ -494,25 +494,25 @@ def test_only_a_latent_tool_keeps_its_output() -> None:
 def test_reasoning_stands_right_behind_the_tool_when_the_config_asks_for_it() -> None:
     schema: Json = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
     assert "_reasoningForCall" not in schema_of(schema)["properties"]
-    asked = schema_of(schema, config=Config(reasoning=True))
-    assert list(asked["properties"])[:2] == ["_tool", "_reasoningForCall"]
-    assert asked["properties"]["_reasoningForCall"] == {"type": "string"}
-    assert asked["required"] == ["_tool", "_reasoningForCall", "a"]
+    reasoned = schema_of(schema, config=Config(reasoning=True))
+    assert list(reasoned["properties"])[:2] == ["_tool", "_reasoningForCall"]
+    assert reasoned["properties"]["_reasoningForCall"] == {"type": "string"}
+    assert reasoned["required"] == ["_tool", "_reasoningForCall", "a"]
 
 
 @pytest.mark.rule("T7")
 async def test_a_reason_reaches_nothing_but_the_record() -> None:
     tools = Tools()
-    seen: list[Json] = []
+    received: list[Json] = []
 
     @tools.tool
     async def look(**parameters: Any) -> int:
-        seen.append(parameters)
+        received.append(parameters)
         return 1
 
     assert look.name == "look"
     result = await run(answer(call("look", _reasoningForCall="why not"), output="†calls.0"), tools=tools)
-    assert seen == [{}]
+    assert received == [{}]
     assert left(result)["_call"]["_reasoningForCall"] == "why not"
 
 
@@ -580,8 +580,8 @@ async def test_without_data_an_output_path_is_not_offered_and_accepted_all_the_s
         assert "_outputPath" not in schema_of(result, context=context)["properties"]
     none = Config(paths=False)
     assert "_outputPath" not in schema_of(result, context=STATE, config=none)["properties"]
-    said = answer(call("it", _output="a", _outputPath="†state.y"), output="†state.y")
-    assert (await run(said, tools=tools_with(it=result))).output == "a"
+    solution = answer(call("it", _output="a", _outputPath="†state.y"), output="†state.y")
+    assert (await run(solution, tools=tools_with(it=result))).output == "a"
 
 
 @pytest.mark.rule("T8", "O3")
@@ -667,11 +667,11 @@ def test_aside_parameters_are_literal_and_references_stand_beside_them() -> None
 )
 async def test_both_forms_are_read_back_to_the_same_call(references: Any, written: Json) -> None:
     tools = Tools()
-    seen: list[Json] = []
+    arguments: list[Json] = []
 
     @tools.tool
     async def take(n: int, o: dict[str, int], l: list[int]) -> int:  # noqa: E741 -- a parameter of a tool
-        seen.append({"n": n, "o": o, "l": l})
+        arguments.append({"n": n, "o": o, "l": l})
         return n
 
     assert take.name == "take"
@@ -682,7 +682,7 @@ async def test_both_forms_are_read_back_to_the_same_call(references: Any, writte
         config=Config(references=references),
     )
     assert result.output == 7
-    assert seen == [{"n": 7, "o": {"x": 7}, "l": [1, 7]}]
+    assert arguments == [{"n": 7, "o": {"x": 7}, "l": [1, 7]}]
 
 
 @pytest.mark.rule("T9", "C3", "A5")
@@ -721,7 +721,7 @@ async def test_a_malformed_aside_is_a_structural_error_of_its_call(aside: Any) -
     given: list[Json] = [{"type": "state", "x": 1}]
     result = await run(answer(bad, good, output=None), answer(output=1), context=given, tools=tools)
     assert isinstance(result.errors[0], errors.CallError)
-    assert [one["data"] for one in result.context if one["type"] == "data"] == [3]
+    assert [message["data"] for message in result.context if message["type"] == "data"] == [3]
 
 
 # T10
@@ -747,8 +747,8 @@ def test_a_shared_schema_is_stated_once() -> None:
         return a if a.name < b.name else b
 
     @tools.tool
-    async def visit(who: Person, where: Address) -> str:
-        return f"{who.name} {where.street}"
+    async def visit(person: Person, where: Address) -> str:
+        return f"{person.name} {where.street}"
 
     assert (marry.name, visit.name) == ("marry", "visit")
     composed = agent(tools=tools).compose()
@@ -790,17 +790,17 @@ async def test_an_output_alone_ends_the_run() -> None:
 @pytest.mark.rule("T11", "L1")
 async def test_calls_alone_lead_to_another_request() -> None:
     tools = tools_with(it={"type": "object", "properties": {"_output": {"type": "integer"}}, "_outputPath": "†state.x"})
-    one = agent(answer(call("it", _output=1)), answer(output="x"), tools=tools)
-    result = await one.run("go", {"type": "string"})
-    assert (result.output, result.context.state, len(sent(one))) == ("x", {"x": 1}, 2)
+    runner = agent(answer(call("it", _output=1)), answer(output="x"), tools=tools)
+    result = await runner.run("go", {"type": "string"})
+    assert (result.output, result.context.state, len(sent(runner))) == ("x", {"x": 1}, 2)
 
 
 @pytest.mark.rule("T11", "L1")
 async def test_calls_and_an_output_together_are_one_round_trip() -> None:
     tools = tools_with(it={"type": "object", "properties": {"_output": {"type": "integer"}}, "_outputPath": "†state.x"})
-    one = agent(answer(call("it", _output=1), output="x"), tools=tools)
-    result = await one.run("go", {"type": "string"})
-    assert (result.output, result.context.state, len(sent(one))) == ("x", {"x": 1}, 1)
+    runner = agent(answer(call("it", _output=1), output="x"), tools=tools)
+    result = await runner.run("go", {"type": "string"})
+    assert (result.output, result.context.state, len(sent(runner))) == ("x", {"x": 1}, 1)
 
 
 # T12
@@ -823,19 +823,19 @@ def _many(count: int) -> Tools:
 
 @pytest.mark.rule("T12")
 async def test_beyond_the_budget_names_are_offered_and_schemas_are_revealed_when_asked_for() -> None:
-    one = agent(
+    runner = agent(
         lambda request: answer(call(_only_tool(request.schema), names=["tool7", "tool9"])),
         answer(call("tool7", a="x", _output=3), output="†calls.0"),
         tools=_many(40),
         config=Config(tool_budget=500),
     )
-    result = await one.run("go")
+    result = await runner.run("go")
     assert result.output == 3
-    first, second = sent(one)
+    first, second = sent(runner)
     assert len(call_schemas(first.schema)) == 1
-    shown = text_of(first.messages)
-    assert "tool7: Does thing 7." in shown
-    assert "At length" not in shown
+    prompt = text_of(first.messages)
+    assert "tool7: Does thing 7." in prompt
+    assert "At length" not in prompt
     assert {"tool7", "tool9"} < set(call_schemas(second.schema))
     assert "tool8" not in call_schemas(second.schema)
     assert "tool8: Does thing 8." in text_of(second.messages)
@@ -848,13 +848,13 @@ def _only_tool(composed: Json) -> str:
 
 @pytest.mark.rule("T12")
 async def test_revealing_a_tool_that_is_not_there_names_near_ones() -> None:
-    one = agent(
+    runner = agent(
         lambda request: answer(call(_only_tool(request.schema), names=["tool77"])),
         answer(output=1),
         tools=_many(40),
         config=Config(tool_budget=500),
     )
-    result = await one.run("go")
+    result = await runner.run("go")
     assert "tool7" in result.errors[0].message
 
 
@@ -868,9 +868,9 @@ def test_examples_are_rendered_beside_the_schema() -> None:
     tools = tools_with(
         it={"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "an unmistakable example"}]}
     )
-    one = agent(tools=tools)
-    assert "an unmistakable example" in text_of(one.render("go"))
-    assert "an unmistakable example" not in json.dumps(one.compose("go"))
+    runner = agent(tools=tools)
+    assert "an unmistakable example" in text_of(runner.render("go"))
+    assert "an unmistakable example" not in json.dumps(runner.compose("go"))
 
 
 # T17
@@ -912,9 +912,9 @@ ARRAY: Json = {"type": "array"}
 )
 async def test_each_form_of_scopes_is_offered_and_honoured(schema: Json, offered: Json) -> None:
     tools, saw = choosing(_scopes=schema)
-    of = agent(answer(call("s", _scopes=["state"]), output="†calls.0"), tools=tools)
-    assert call_schemas(of.compose([{"type": "state", "a": 1}]))["s"]["properties"]["_scopes"] == offered
-    assert (await of.run([{"type": "state", "a": 1}])).output == "looked"
+    runner = agent(answer(call("s", _scopes=["state"]), output="†calls.0"), tools=tools)
+    assert call_schemas(runner.compose([{"type": "state", "a": 1}]))["s"]["properties"]["_scopes"] == offered
+    assert (await runner.run([{"type": "state", "a": 1}])).output == "looked"
     assert saw == [["state"]]
 
 
@@ -923,14 +923,14 @@ async def test_a_choice_of_activities_by_any_of_is_one() -> None:
     tools, saw = choosing(_activity={"anyOf": [{"const": "look"}, {"const": "other"}]})
     tools.activity("other", lambda: "by another")
     calls = [call("s", _activity="look"), call("s", _activity="other")]
-    of = agent(answer(*calls, output=["†calls.0", "†calls.1"]), tools=tools)
-    assert (await of.run("go")).output == ["looked", "by another"]
+    runner = agent(answer(*calls, output=["†calls.0", "†calls.1"]), tools=tools)
+    assert (await runner.run("go")).output == ["looked", "by another"]
     assert len(saw) == 1
 
 
 @pytest.mark.rule("T17", "T3")
 @pytest.mark.parametrize(
-    ("key", "schema", "said"),
+    ("key", "schema", "message"),
     [
         ("_activity", {"type": "string"}, "must be fixed, or an enum to choose from"),
         ("_activity", {}, "must be fixed, or an enum to choose from"),
@@ -943,8 +943,8 @@ async def test_a_choice_of_activities_by_any_of_is_one() -> None:
     ],
     ids=str,
 )
-def test_a_form_that_can_not_be_honoured_is_refused_at_registration(key: str, schema: Json, said: str) -> None:
-    with pytest.raises(errors.SchemaError, match=said) as caught:
+def test_a_form_that_can_not_be_honoured_is_refused_at_registration(key: str, schema: Json, message: str) -> None:
+    with pytest.raises(errors.SchemaError, match=message) as caught:
         Tools().register("s", {key: schema})
     assert (caught.value.tool, caught.value.path) == ("s", key)
 
@@ -952,7 +952,9 @@ def test_a_form_that_can_not_be_honoured_is_refused_at_registration(key: str, sc
 @pytest.mark.rule("T17", "D8")
 async def test_upfront_is_never_silently_off() -> None:
     takes: Json = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
-    delegates: dict[str, Json] = {one: {"context": [{"type": "input", "schema": takes}], "schema": {}} for one in "DE"}
+    delegates: dict[str, Json] = {
+        name: {"context": [{"type": "input", "schema": takes}], "schema": {}} for name in "DE"
+    }
     config = Config(upfront=True)
     tools = Tools()
     tools.register("fixed", {"_delegate": "D"})

@@ -39,43 +39,43 @@ class Desk:
     @property
     def requests(self) -> list[list[Any]]:
         """What the model was shown, request by request."""
-        return [[(one["role"], one["content"]) for one in request.messages] for request in sent(self.agent)]
+        return [[(message["role"], message["content"]) for message in request.messages] for request in sent(self.agent)]
 
 
 def hold(*_: object) -> Any:
     return HOLD
 
 
-def hold_first(asked: Json, *_: object) -> Any:
-    return HOLD if asked["id"] == "o1" else True
+def hold_first(call: Json, *_: object) -> Any:
+    return HOLD if call["id"] == "o1" else True
 
 
 def again(context: Context) -> list[Json]:
     return json.loads(json.dumps(context.messages))
 
 
-async def turn(talk: Any, said: Any = None) -> Any:
-    async with talk.stream(said) as run:
+async def turn(talk: Any, words: Any = None) -> Any:
+    async with talk.stream(words) as run:
         async for _ in run:
             pass
     return run.result.output
 
 
-async def spoken(talk: Any, *said: str) -> list[Any]:
-    return [await turn(talk, words) for words in said]
+async def spoken(talk: Any, *texts: str) -> list[Any]:
+    return [await turn(talk, words) for words in texts]
 
 
-async def at_once(*answers: Json, said: tuple[str, ...] = ("refund me", "and now?", "hello?")) -> Desk:
+async def at_once(*answers: Json, texts: tuple[str, ...] = ("refund me", "and now?", "hello?")) -> Desk:
     """The same conversation with an approver that says yes at once."""
     desk = Desk(*answers, approve=lambda *_: True)
-    await spoken(desk.agent.conversation(), *said)
+    await spoken(desk.agent.conversation(), *texts)
     return desk
 
 
 def in_substance(context: Context) -> list[Json]:
     """What a conversation has come to, without what only says how."""
-    kept = [one for one in context.messages if one["type"] not in ("plan", "approval", "suspended")]
-    return [{key: value for key, value in one.items() if key != "_date"} for one in kept]
+    kept = [message for message in context.messages if message["type"] not in ("plan", "approval", "suspended")]
+    return [{key: value for key, value in message.items() if key != "_date"} for message in kept]
 
 
 @pytest.mark.rule("M4", "L6", "L8")
@@ -113,8 +113,8 @@ async def test_an_output_behind_a_decision_with_new_words_stands_before_them() -
     desk = Desk(approve=hold)
     talk = desk.agent.conversation()
     await turn(talk, "refund me")
-    said = [*again(talk.context), {"type": "user", "message": "and now?"}]
-    decided = approvals.decided(Context(said), "0.0", "approve")  # decided behind the words, or before them
+    context = [*again(talk.context), {"type": "user", "message": "and now?"}]
+    decided = approvals.decided(Context(context), "0.0", "approve")  # decided behind the words, or before them
     assert (await desk.agent.run(decided, str)).output == "SECOND"
     assert [content for role, content in desk.requests[-1] if role != "system"][-3:] == [
         '¶result 0 of {"_tool":"refund","id":"o1"}\n"paid o1"',
@@ -128,7 +128,7 @@ async def test_what_still_waits_keeps_no_later_turn_waiting() -> None:
     desk = Desk(PLAN, answer(output="Not yet."), approve=hold)
     talk = desk.agent.conversation()
     assert await spoken(talk, "refund me", "is it done?") == [None, "Not yet."]
-    assert [one.of for one in approvals.pending(talk.context)] == ["0.0"]
+    assert [pending.of for pending in approvals.pending(talk.context)] == ["0.0"]
     talk = desk.agent.conversation(again(approvals.decided(talk.context, "0.0", "approve")))
     assert await turn(talk) == "Done: paid o1"
     assert desk.paid == ["o1"]
@@ -244,7 +244,7 @@ async def test_a_gate_that_is_opened_beside_new_words_lets_the_plan_run_first() 
     words = {"type": "user", "message": "and now?"}
     assert await turn(talk, [words, {"type": "state", "approvals": {"go": "o7"}}]) == "SECOND"
     assert desk.paid == ["o7"]
-    assert [one["output"] for one in talk.context if one["type"] == "output"] == ["Done: paid o7", "SECOND"]
+    assert [message["output"] for message in talk.context if message["type"] == "output"] == ["Done: paid o7", "SECOND"]
 
 
 @pytest.mark.rule("M4", "L8")
@@ -259,14 +259,14 @@ async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
             pass
     for end in range(1, len(entries) + 1):
         messages = recover_context(entries[:end])
-        assert [one for one in messages if one["type"] in ("text", "user")] == [
+        assert [message for message in messages if message["type"] in ("text", "user")] == [
             {"type": "text", "text": "refund me"},
             {"type": "user", "message": "and now?"},
         ]
         other = Desk(answer(output="SECOND"))
         result = await other.agent.resume(Context(messages), str)
         assert result.output == "SECOND"
-        assert len(desk.paid + other.paid) == 1 + (not any("_call" in one for one in messages))
+        assert len(desk.paid + other.paid) == 1 + (not any("_call" in message for message in messages))
     assert in_substance(Context(recover_context(entries))) == in_substance(run.context)
 
 

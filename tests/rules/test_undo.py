@@ -91,16 +91,16 @@ async def test_what_has_run_is_undone_however_it_was_chosen(tool: Json, added: J
 async def test_an_activity_of_the_tools_name_undoes_nothing_that_a_delegate_did() -> None:
     desk = Desk("a", a={"_delegate": {"enum": ["D", "E"]}})
 
-    def said(_: models.ModelRequest) -> Json:
+    def reply(_: models.ModelRequest) -> Json:
         desk.step()
         return answer(output="by the delegate")
 
     delegates = {"D": {"context": [{"type": "system", "message": "D"}], "schema": TEXT}}
-    await desk.all(call("a", _delegate="D"), delegates=delegates, model=models.Scripted([said]))
+    await desk.all(call("a", _delegate="D"), delegates=delegates, model=models.Scripted([reply]))
     assert desk.log == []
 
 
-def said(activity: str) -> Json:
+def served_by(activity: str) -> Json:
     """A tool of a delegate that says what carries it out (D13)."""
     return {"_output": TEXT, "_activity": activity}
 
@@ -108,14 +108,14 @@ def said(activity: str) -> Json:
 DEEP: dict[str, Json] = {
     "X": {
         "context": [
-            {"type": "tool", "tool": {"act": said("act"), "mail": said("mail"), "in": {"_delegate": "Y"}}},
+            {"type": "tool", "tool": {"act": served_by("act"), "mail": served_by("mail"), "in": {"_delegate": "Y"}}},
             {"type": "plan", "plan": [call("act"), call("mail"), {"_then": True}, call("in")], "output": "†calls.3"},
         ],
         "schema": {},
     },
     "Y": {
         "context": [
-            {"type": "tool", "tool": {"last": said("last"), "look": {**said("look"), "_effects": "none"}}},
+            {"type": "tool", "tool": {"last": served_by("last"), "look": {**served_by("look"), "_effects": "none"}}},
             {"type": "plan", "plan": [call("look"), {"_then": True}, call("last")], "output": "†calls.2"},
         ],
         "schema": {},
@@ -129,17 +129,17 @@ async def test_what_a_delegates_own_calls_did_is_undone_in_reverse_order_and_wha
     desk.tools.activity("look", lambda: (desk.step(), "seen")[1])
     error = await desk.all(call("a"), delegates=DEEP)
     assert desk.log == ["act did", "last did", "last undid", "act undid"]
-    assert [one.tool for one in error.result.not_undone] == ["mail"]
+    assert [call.tool for call in error.result.not_undone] == ["mail"]
     assert error.message == "tool 'fail': RuntimeError: sold out; calls that were done and can't be undone: 1"
     assert list(error.result.context) == []
 
 
 async def test_a_delegate_that_fails_itself_leaves_nothing_done_either() -> None:
     desk = Desk("act", a={"_delegate": "Z"})
-    own = {"type": "tool", "tool": {"act": said("act"), "fail": said("fail")}}
+    interfaces = {"type": "tool", "tool": {"act": served_by("act"), "fail": served_by("fail")}}
     plan = {"type": "plan", "plan": [call("act"), call("fail")], "output": "†calls.1"}
     with pytest.raises(errors.DelegateError):
-        await desk.tools.all([call("a")], delegates={"Z": {"context": [own, plan], "schema": {}}})
+        await desk.tools.all([call("a")], delegates={"Z": {"context": [interfaces, plan], "schema": {}}})
     assert desk.log == ["act did", "act undid"]
 
 
@@ -147,10 +147,10 @@ async def test_an_undo_is_told_values_for_references_items_and_what_an_approver_
     desk = Desk("src", "pay", "g", waits_for=5, src={}, pay={"properties": {"amount": TEXT, "at": TEXT}})
     desk.tools.register("any", {"_output": TEXT, "properties": {"amount": TEXT}, "_activity": {"enum": ["pay", "g"]}})
 
-    async def edit(asked: Call, *_: object) -> Any:
-        if asked.get("amount") == "1000":
-            return {**asked, "amount": "10"}
-        return {**asked, "_activity": "g"} if asked.tool == "any" else True
+    async def edit(call: Call, *_: object) -> Any:
+        if call.get("amount") == "1000":
+            return {**call, "amount": "10"}
+        return {**call, "_activity": "g"} if call.tool == "any" else True
 
     await desk.all(
         call("src"),
@@ -160,16 +160,16 @@ async def test_an_undo_is_told_values_for_references_items_and_what_an_approver_
         call("any", amount="x", _activity="pay"),
         approve=edit,
     )
-    told = {one.get("amount"): one for one, _ in desk.told}
-    assert set(told) == {None, "by src", "10", "a", "x"}
-    assert told["by src"]["at"] == "by src!"
+    by_amount = {parameters.get("amount"): parameters for parameters, _ in desk.told}
+    assert set(by_amount) == {None, "by src", "10", "a", "x"}
+    assert by_amount["by src"]["at"] == "by src!"
     assert "g undid" in desk.log
-    assert not any("†" in str(one) for one in told.values())
+    assert not any("†" in str(parameters) for parameters in by_amount.values())
 
 
 async def test_an_undo_is_told_the_defaults_of_the_function_and_what_it_was_given_not_what_it_made_of_it() -> None:
     desk = Desk()
-    told: list[Any] = []
+    undone: list[Any] = []
 
     @desk.tools.tool
     async def book(
@@ -182,10 +182,10 @@ async def test_an_undo_is_told_the_defaults_of_the_function_and_what_it_was_give
 
     @book.undo
     async def _(call: Call, result: str) -> None:  # pyright: ignore[reportUnusedFunction]
-        told.append((call.parameters, result))
+        undone.append((call.parameters, result))
 
     await desk.all(call("book", seats=["1a"]))
-    assert told == [({"seats": ["1a"], "class_": "economy", "row": None, "meal": "none"}, "booked")]
+    assert undone == [({"seats": ["1a"], "class_": "economy", "row": None, "meal": "none"}, "booked")]
 
 
 async def test_what_was_carried_out_is_undone_though_its_result_misfits() -> None:
@@ -248,7 +248,7 @@ async def test_what_only_reads_or_a_model_has_written_is_not_named_and_an_undo_t
     desk.tools.activity("break", lambda: (desk.step(), "broken")[1]).undo(broken)
     calls = [call("act"), call("say"), call("look"), call("mail", to="ada"), call("break")]
     error = await desk.all(*calls, model=models.Scripted([answer(output="said")]))
-    named = {one.tool: one.parameters for one in error.result.not_undone}
+    named = {call.tool: call.parameters for call in error.result.not_undone}
     assert named == {"mail": {"to": "ada"}, "break": {}}
     assert error.__notes__ == ["undoing 'break' failed: KeyError: 'gone'"]
     assert error.message.endswith("can't be undone: 2")
@@ -267,14 +267,14 @@ async def test_a_model_is_told_how_many_calls_stay_done_and_not_which() -> None:
         return (await desk.tools.all([call("mail"), call("fail")]))[0]
 
     assert callable(order)
-    of = Agent(models.Scripted([answer(call("order")), answer(output="sorry")]), tools=outer)
-    result = await of.run("Order it.")
-    shown = text_of(sent(of)[1].messages)
-    assert "can't be undone: 1" in shown
-    assert "mail" not in shown
-    assert [one.tool for one in result.errors[0].result.not_undone] == ["mail"]
+    agent = Agent(models.Scripted([answer(call("order")), answer(output="sorry")]), tools=outer)
+    result = await agent.run("Order it.")
+    prompt = text_of(sent(agent)[1].messages)
+    assert "can't be undone: 1" in prompt
+    assert "mail" not in prompt
+    assert [call.tool for call in result.errors[0].result.not_undone] == ["mail"]
     plan: list[Json] = [{"type": "plan", "plan": [call("order")], "output": "†calls.0"}]
     with pytest.raises(errors.ActumError) as caught:
         await Agent(None, tools=outer).run(plan)
-    assert [one.tool for one in caught.value.result.not_undone] == ["mail"]
+    assert [call.tool for call in caught.value.result.not_undone] == ["mail"]
     assert any("_call" in message or message["type"] == "plan" for message in caught.value.result.context)
