@@ -25,37 +25,37 @@ FRESH = 20
 
 @dataclass(frozen=True)
 class World:
-    """What tools return: the same for the same call, drawn from so many values."""
+    """What tools return: the same for the same call, drawn from `size` values."""
 
     seed: int
     size: int
 
     def drawn(self, *about: Any) -> int:
-        told = hashlib.sha256(repr((self.seed, about)).encode()).digest()
-        return int.from_bytes(told[:6], "big") % self.size
+        digest = hashlib.sha256(repr((self.seed, about)).encode()).digest()
+        return int.from_bytes(digest[:6], "big") % self.size
 
     def record(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        def own(name: str) -> int:
+        def pick(name: str) -> int:
             return self.drawn(tool, sorted(arguments.items()), name)
 
         key = str(next(iter(arguments.values()), ""))
         rows = [
-            {"id": f"r{own(f'id{at}')}-{at}", "state": STATES[own(f"state{at}") % 3], "n": 1 + own(f"n{at}")}
-            for at in range(1 + own("rows") % 4)
+            {"id": f"r{pick(f'id{at}')}-{at}", "state": STATES[pick(f"state{at}") % 3], "n": 1 + pick(f"n{at}")}
+            for at in range(1 + pick("rows") % 4)
         ]
-        rows.insert(own("at") % (len(rows) + 1), {"id": key, "state": STATES[own("state") % 3], "n": 1 + own("n-")})
+        rows.insert(pick("at") % (len(rows) + 1), {"id": key, "state": STATES[pick("state") % 3], "n": 1 + pick("n-")})
         return {
-            "name": f"Name{own('name')}",
-            "city": f"City {own('city')}",
-            "n": 1 + own("n"),
-            "price": round(1 + own("price") * 1.25, 2),
+            "name": f"Name{pick('name')}",
+            "city": f"City {pick('city')}",
+            "n": 1 + pick("n"),
+            "price": round(1 + pick("price") * 1.25, 2),
             "rows": rows,
         }
 
 
 @dataclass
 class Truth:
-    """A plan, each call by a tool of its own, and how what it reads depends on what."""
+    """A plan whose calls have a tool each, its output, and the tools that have effects."""
 
     calls: list[dict[str, Any]]
     output: dict[str, Any]
@@ -83,7 +83,7 @@ INPUT = {
 
 
 class Drawing:
-    """Draws a plan: what each of its values is of."""
+    """Draws a plan: what each of its values is made of."""
 
     def __init__(self, random: Random, kinds: tuple[int, ...]) -> None:
         self._random, self._kinds = random, kinds
@@ -111,8 +111,8 @@ class Drawing:
         output = {name: self._random.choice((self.text, self.number))() for name in "xyz"[: self._random.randint(1, 3)]}
         return Truth(calls, output, effects)
 
-    def _kind(self, of: tuple[int, ...]) -> int:
-        kind = self._random.choice([one for one in of if one in self._kinds] or [1])
+    def _kind(self, kinds: tuple[int, ...]) -> int:
+        kind = self._random.choice([number for number in kinds if number in self._kinds] or [1])
         self.used.add(kind)
         return kind
 
@@ -127,21 +127,21 @@ class Drawing:
             case _:
                 return self._random.choice(self._texts)
 
-    def _chosen(self, own: str) -> str:
+    def _chosen(self, rows: str) -> str:
         """The number of the item that the call of a list had asked for."""
-        key = self._keys[own]
+        key = self._keys[rows]
         if not isinstance(key, str) or not key.startswith("†"):
-            return f"{own.removesuffix('.rows')}.n"
-        return f"{{one(x for x in {own} if x.id == {key}).n}}"
+            return f"{rows.removesuffix('.rows')}.n"
+        return f"{{one(x for x in {rows} if x.id == {key}).n}}"
 
     def _template(self) -> str:
-        one, other = self._random.choice(self._texts), self._random.choice(self._texts)
+        text, other = self._random.choice(self._texts), self._random.choice(self._texts)
         number = self._random.choice(self._numbers)
         forms = (
-            f"For {{{one}}}, in {{{other}}}",
-            f"{{{one}.upper()}}!",
-            f"{{{one}}} costs {{{number}:.2f}}",
-            f"{{{one}.lower()}}",
+            f"For {{{text}}}, in {{{other}}}",
+            f"{{{text}.upper()}}!",
+            f"{{{text}}} costs {{{number}:.2f}}",
+            f"{{{text}.lower()}}",
             f"No. {{{number}}}",
         )
         return self._random.choice(forms)
@@ -149,14 +149,14 @@ class Drawing:
     def number(self) -> Any:
         match self._kind((1, 1, 2, 3, 4, 6) if self._lists else (1, 1, 4, 6)):
             case 3:
-                own = self._random.choice(self._lists)
+                rows = self._random.choice(self._lists)
                 where = self._random.choice(("", " if x.state == 'late'"))
                 name = self._random.choice(("sum", "len", "max") if not where else ("sum", "len"))
-                return f"{{{name}([x.n for x in {own}{where}])}}" if name != "len" else _count(own, where)
+                return f"{{{name}([x.n for x in {rows}{where}])}}" if name != "len" else _count(rows, where)
             case 4:
-                one, other = self._random.choice(self._numbers), self._random.choice([*self._numbers, "2", "0.5"])
+                number, other = self._random.choice(self._numbers), self._random.choice([*self._numbers, "2", "0.5"])
                 sign = self._random.choice("+-*")
-                text = f"{one} {sign} {other}"
+                text = f"{number} {sign} {other}"
                 return f"{{round({text}, 2)}}" if self._random.random() < 0.3 else f"{{{text}}}"
             case 2:
                 return self._chosen(self._random.choice(self._lists))
@@ -166,37 +166,37 @@ class Drawing:
                 return self._random.choice(self._numbers)
 
 
-def _count(own: str, where: str) -> str:
-    return f"{{len([x for x in {own}{where}])}}" if where else f"{{len({own})}}"
+def _count(rows: str, where: str) -> str:
+    return f"{{len([x for x in {rows}{where}])}}" if where else f"{{len({rows})}}"
 
 
-def tools_of(truth: Truth, world: World, made: list[Any] | None = None) -> Tools:
-    """The tools of a plan in a world; what effects were made is noted."""
-    found = Tools()
+def tools_of(truth: Truth, world: World, calls: list[Any] | None = None) -> Tools:
+    """The tools of a plan in a world; the calls that are made are noted in `calls`."""
+    tools = Tools()
     for call in truth.calls:
-        _add(found, call, world, truth.effects, made)
-    return found
+        _add(tools, call, world, truth.effects, calls)
+    return tools
 
 
-def _add(found: Tools, call: Mapping[str, Any], world: World, effects: set[str], made: list[Any] | None) -> None:
+def _add(tools: Tools, call: Mapping[str, Any], world: World, effects: set[str], calls: list[Any] | None) -> None:
     name = str(call["_tool"])
     names = [key for key in call if not key.startswith("_")]
 
     async def activity(call: Mapping[str, Any]) -> Any:
         arguments = {key: call[key] for key in names}
-        if made is not None:
-            made.append((name, arguments))
+        if calls is not None:
+            calls.append((name, arguments))
         return world.record(name, arguments)
 
     properties: dict[str, Any] = {key: {} for key in names}
     if name not in effects:
         properties["_effects"] = {"const": "none"}
-    found.register(name, {"type": "object", "properties": properties, "required": names})
-    found.activity(name, activity)
+    tools.register(name, {"type": "object", "properties": properties, "required": names})
+    tools.activity(name, activity)
 
 
 def drawn_input(random: Random, size: int) -> dict[str, Any]:
-    """Values of an input, each of so many."""
+    """Values of an input, each one of `size`."""
     return {
         "a": f"Ana{random.randrange(size)}",
         "b": f"bo {random.randrange(size)}",
@@ -218,16 +218,16 @@ class Outcome:
 
 
 async def outcome(truth: Truth, plan: Any, world: World, given: Mapping[str, Any]) -> Outcome | None:
-    made: list[Any] = []
+    calls: list[Any] = []
     try:
-        result = await Agent(None, tools=tools_of(truth, world, made)).run(
+        result = await Agent(None, tools=tools_of(truth, world, calls)).run(
             [INPUT, WORDS, plan], {"type": "object"}, input=dict(given)
         )
     except errors.PlanFailed:
         return None
-    own = [(name, sorted(arguments.items())) for name, arguments in made]
-    reads = sorted({repr(one) for one in own if one[0] not in truth.effects})
-    return Outcome(result.output, reads, sorted(repr(one) for one in own if one[0] in truth.effects))
+    pairs = [(name, sorted(arguments.items())) for name, arguments in calls]
+    reads = sorted({repr(call) for call in pairs if call[0] not in truth.effects})
+    return Outcome(result.output, reads, sorted(repr(call) for call in pairs if call[0] in truth.effects))
 
 
 async def keep_example(path: Path, truth: Truth, world: World, given: Mapping[str, Any], random: Random) -> Idea | None:
@@ -245,20 +245,20 @@ async def answers_of(truth: Truth, world: World, given: Mapping[str, Any], rando
     """What a model says that does as the plan, and types every value again; raises where that comes to nothing."""
     agent = Agent(None, tools=tools_of(truth, world))
     result = await agent.run([INPUT, WORDS, truth.plan], {"type": "object"}, input=dict(given))
-    resolved = {one.tool: {"_tool": one.tool, **one.arguments} for one in result.calls}
+    resolved = {call.tool: {"_tool": call.tool, **call.arguments} for call in result.calls}
     turns = _in_turns(truth, resolved)
     mixed = [random.sample(calls, len(calls)) if random else calls for calls in turns]
     return [*({"calls": calls, "output": None} for calls in mixed), {"calls": [], "output": result.output}]
 
 
 def _in_turns(truth: Truth, resolved: Mapping[str, Any]) -> list[list[Any]]:
-    """The calls, answer by answer: what one reads was seen before, and an effect has an answer of its own."""
+    """The calls, answer by answer: what a call reads is of an earlier answer, and an effect has its own answer."""
     turns: list[list[Any]] = []
     at: dict[int, int] = {}
     barrier = 0
     for index, call in enumerate(truth.calls):
-        reads = [int(one) for value in call.values() for one in re.findall(r"†calls\.(\d+)", str(value))]
-        turn = max([barrier, *(at[one] + 1 for one in reads)])
+        reads = [int(number) for value in call.values() for number in re.findall(r"†calls\.(\d+)", str(value))]
+        turn = max([barrier, *(at[number] + 1 for number in reads)])
         if call["_tool"] in truth.effects:
             turn = barrier = len(turns)
             barrier += 1
@@ -268,25 +268,25 @@ def _in_turns(truth: Truth, resolved: Mapping[str, Any]) -> list[list[Any]]:
     return turns
 
 
-def settled(truth: Truth, found: Refined) -> tuple[dict[str, str], list[str]]:
+def settled(truth: Truth, refined: Refined) -> tuple[dict[str, str], list[str]]:
     """What a person who knows the plan says to the open questions."""
-    tools = [str(call["_tool"]) for call in found.plan["plan"] if "_tool" in call]
-    own = [str(call["_tool"]) for call in truth.calls]
+    tools = [str(call["_tool"]) for call in refined.plan["plan"] if "_tool" in call]
+    true_tools = [str(call["_tool"]) for call in truth.calls]
 
     def named(text: str) -> str:
-        return re.sub(r"†calls\.(\d+)", lambda one: f"†calls.{tools.index(own[int(one[1])])}", text)
+        return re.sub(r"†calls\.(\d+)", lambda match: f"†calls.{tools.index(true_tools[int(match[1])])}", text)
 
     confirm: dict[str, str] = {}
     ignore: list[str] = []
-    for one in found.questions:
-        head, _, key = one.leaf.partition(".")
+    for question in refined.questions:
+        head, _, key = question.leaf.partition(".")
         if head == "calls":
-            ignore.append(one.leaf)
+            ignore.append(question.leaf)
             continue
-        holder = truth.output if head == "output" else truth.calls[own.index(tools[int(head)])]
+        holder = truth.output if head == "output" else truth.calls[true_tools.index(tools[int(head)])]
         meant = holder[key]
-        if one.value is not None:  # a hole is no question that a constant answers
-            confirm[one.leaf] = named(meant) if isinstance(meant, str) and "†" in meant else ""
+        if question.value is not None:  # a hole is no question that a constant answers
+            confirm[question.leaf] = named(meant) if isinstance(meant, str) and "†" in meant else ""
     return confirm, ignore
 
 
@@ -298,7 +298,7 @@ class Trial:
     truth: Truth
     used: set[int]
     size: int
-    told: Counter[str]
+    counts: Counter[str]
     wrong: list[str]
     plan: Any = None
 
@@ -309,40 +309,40 @@ async def trial(seed: int, folder: Path, kinds: tuple[int, ...] = (1, 2, 3, 4, 5
     size = random.choice((3, 10, 1000))
     drawing = Drawing(random, kinds)
     truth = drawing.truth()
-    own = Trial(seed, truth, drawing.used, size, Counter(), [])
+    result = Trial(seed, truth, drawing.used, size, Counter(), [])
     tools = tools_of(truth, World(0, size))
     runs: list[Idea] = []
     for number in range(5):
         world = World(random.randrange(10**9), size)
         kept_run = await keep_example(folder / f"{seed}-{number}.json", truth, world, drawn_input(random, size), random)
         if kept_run is None:
-            own.told["no example"] += 1
-            return own
+            result.counts["no example"] += 1
+            return result
         runs.append(kept_run)
     try:
-        found = await refine(runs, idea=IDEA, tools=tools)
+        refined = await refine(runs, idea=IDEA, tools=tools)
         for _ in range(3):
-            if found.questions:
-                confirm, ignore = settled(truth, found)
-                found = await refine(runs, idea=IDEA, tools=tools, confirm=confirm, ignore=ignore)
+            if refined.questions:
+                confirm, ignore = settled(truth, refined)
+                refined = await refine(runs, idea=IDEA, tools=tools, confirm=confirm, ignore=ignore)
     except errors.RefineError as error:
-        own.told[error.code] += 1
-        return own
-    own.plan = found.plan
-    if found.questions or not found.proof.holds:
-        own.told["open" if found.questions else f"not proved: {found.proof.why}"] += 1
-        return own
+        result.counts[error.code] += 1
+        return result
+    result.plan = refined.plan
+    if refined.questions or not refined.proof.holds:
+        result.counts["open" if refined.questions else f"not proved: {refined.proof.why}"] += 1
+        return result
     for _ in range(fresh):
         world, given = World(random.randrange(10**9), size), drawn_input(random, size)
-        wanted = await outcome(truth, truth.plan, world, given)
-        got = await outcome(truth, found.plan, world, given)
-        if wanted is None:
-            own.told["nothing to compare"] += 1
-        elif got is None:
-            own.told["left"] += 1
+        expected = await outcome(truth, truth.plan, world, given)
+        actual = await outcome(truth, refined.plan, world, given)
+        if expected is None:
+            result.counts["nothing to compare"] += 1
+        elif actual is None:
+            result.counts["left"] += 1
         else:
-            is_right = repr(got) == repr(wanted)
-            own.told["right" if is_right else "wrong"] += 1
+            is_right = repr(actual) == repr(expected)
+            result.counts["right" if is_right else "wrong"] += 1
             if not is_right:
-                own.wrong.append(f"{given}: {got}, not {wanted}")
-    return own
+                result.wrong.append(f"{given}: {actual}, not {expected}")
+    return result

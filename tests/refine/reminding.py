@@ -21,32 +21,32 @@ IDEA = Idea(context=[INPUT, "Remind and note."])
 
 def reminding(folder: Path, **more: Any) -> Agent:
     """The agent; its tools write what they do into a file, and the first note about `late` ends the process."""
-    tools, made = Tools(), folder / "made.txt"
+    tools, log = Tools(), folder / "made.txt"
 
-    def said(what: str) -> int:
-        with made.open("a", encoding="utf-8") as file:
+    def note_down(what: str) -> int:
+        with log.open("a", encoding="utf-8") as file:
             file.write(f"{what}\n")
-        return made.read_text(encoding="utf-8").splitlines().count(what)
+        return log.read_text(encoding="utf-8").splitlines().count(what)
 
     @tools.tool(effects="ordered")
     def remind(id: str) -> str:
         """Send a reminder."""
-        said(f"remind {id}")
+        note_down(f"remind {id}")
         return f"reminded {id}"
 
     @tools.tool(effects="ordered")
     def note(id: str) -> str:
         """Write it down."""
-        if said(f"note {id}") == 1 and id == "late":
+        if note_down(f"note {id}") == 1 and id == "late":
             os._exit(9)
         if (folder / "away").exists():
             raise OSError("away")
         return f"noted {id}"
 
     def answer(request: ModelRequest) -> Any:
-        told = " ".join(message["content"] for message in request.messages)
-        who = next(one for one in (*NAMES, "late") if f'"{one}"' in told)
-        calls = [{"_tool": "remind", "id": who}, {"_tool": "note", "id": who}]
+        text = " ".join(message["content"] for message in request.messages)
+        name = next(candidate for candidate in (*NAMES, "late") if f'"{candidate}"' in text)
+        calls = [{"_tool": "remind", "id": name}, {"_tool": "note", "id": name}]
         return {"calls": calls, "output": ["†calls.0", "†calls.1"]}
 
     model = models.Scripted([answer], name="m", repeat_last=True)
@@ -55,8 +55,8 @@ def reminding(folder: Path, **more: Any) -> Agent:
 
 async def taught(folder: Path) -> None:
     """Have it learn its plan, and a person approve that."""
-    for who in NAMES:
-        await kept.start(folder / f"{who}.json", IDEA, reminding(folder), input={"who": who})
+    for name in NAMES:
+        await kept.start(folder / f"{name}.json", IDEA, reminding(folder), input={"who": name})
     plans = Plans(folder / "plans.db")
     plans.approve(plans.list()[0].hash)
     (folder / "made.txt").unlink()

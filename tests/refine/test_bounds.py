@@ -18,18 +18,18 @@ EMAILS = tuple(PEOPLE)[:4]
 
 @pytest.mark.rule("R3")
 async def test_a_conversation_is_no_example(tmp_path: Path) -> None:
-    own, tools = Idea(context=[INPUT, "Say the city."], schema={"type": "object"}), desk()
+    idea, tools = Idea(context=[INPUT, "Say the city."], schema={"type": "object"}), desk()
     runs: list[Path] = []
     for email in EMAILS:
-        run = await keep(tmp_path, own, email, retyped(email), tools)
-        said = Idea.load(run)
-        more = Idea(context=said.context.extended(["And now?"]), schema=said.schema, meta=said.meta)
+        run = await keep(tmp_path, idea, email, retyped(email), tools)
+        kept_run = Idea.load(run)
+        more = Idea(context=kept_run.context.extended(["And now?"]), schema=kept_run.schema, meta=kept_run.meta)
         more.save(run)
         agent = Agent(models.Scripted([{"calls": [], "output": {"note": "The same", "mean": 1}}]), tools=tools)
         await kept.resume(run, agent)
         runs.append(run)
     with pytest.raises(errors.RefineError) as raised:
-        await refine(runs, idea=own, tools=tools)
+        await refine(runs, idea=idea, tools=tools)
     assert raised.value.code == "too_few"
 
 
@@ -79,7 +79,7 @@ async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
         },
     }
     Idea(context=[INPUT, greet, "Greet."], schema={"type": "string"}).save(tmp_path / "desk.json")
-    own = Idea.load(tmp_path / "desk.json")
+    idea = Idea.load(tmp_path / "desk.json")
     runs: list[Path] = []
     for email in EMAILS:
         answers: list[Any] = [
@@ -89,16 +89,18 @@ async def test_a_delegates_call_is_one_call(tmp_path: Path) -> None:
         ]
         runs.append(tmp_path / f"{email}.json")
         agent = Agent(models.Scripted(answers), tools=Tools(), roots=[tmp_path])
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
-    found = await refine(runs, idea=own, tools=Tools())
-    assert steps(found) == [{"_tool": "greet", "who": "†input.email"}]
-    assert (found.plan["output"], found.proof.holds) == ("†calls.0", True)
-    assert all(call.crossed is not None for example in found.made_of for call in example.record)  # what crosses is kept
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"email": email})
+    refined = await refine(runs, idea=idea, tools=Tools())
+    assert steps(refined) == [{"_tool": "greet", "who": "†input.email"}]
+    assert (refined.plan["output"], refined.proof.holds) == ("†calls.0", True)
+    assert all(
+        call.crossed is not None for example in refined.made_of for call in example.record
+    )  # what crosses is kept
 
 
 @pytest.mark.rule("R33")
 async def test_the_plan_of_a_sealed_idea_is_sealed(tmp_path: Path) -> None:
-    own = Idea(context=[INPUT, "Say the city."], schema={"type": "string"}, config={"sealed": True})
+    idea = Idea(context=[INPUT, "Say the city."], schema={"type": "string"}, config={"sealed": True})
     tools, runs = desk(), list[Path]()
     for email in EMAILS:
         answers: list[Any] = [
@@ -107,11 +109,11 @@ async def test_the_plan_of_a_sealed_idea_is_sealed(tmp_path: Path) -> None:
         ]
         runs.append(tmp_path / f"{email}.json")
         agent = Agent(models.Scripted(answers), tools=tools, config=Config(sealed=True))
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
-    found = await refine(runs, idea=own, tools=tools)
-    assert found.plan["output"] == "†calls.0.city"
-    assert [(one.leaf, one.how) for one in found.notes] == [("0.email", "term"), ("output", "authored")]
-    found.save(tmp_path / "plan.json")
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"email": email})
+    refined = await refine(runs, idea=idea, tools=tools)
+    assert refined.plan["output"] == "†calls.0.city"
+    assert [(note.leaf, note.how) for note in refined.notes] == [("0.email", "term"), ("output", "authored")]
+    refined.save(tmp_path / "plan.json")
     plan = Idea.load(tmp_path / "plan.json")
     assert plan.config["sealed"] is True
     assert (await plan.run(Agent(None, tools=tools), input={"email": "flo@x.com"})).output == "Kyiv"
@@ -119,8 +121,8 @@ async def test_the_plan_of_a_sealed_idea_is_sealed(tmp_path: Path) -> None:
 
 @pytest.mark.rule("R7")
 async def test_calls_that_stand_in_too_many_orders_are_refused(tmp_path: Path) -> None:
-    own, tools = Idea(context=[INPUT, "Look everybody up."], schema={"type": "object"}), desk()
-    everybody: list[Any] = [{"_tool": "find_customer", "email": one} for one in PEOPLE]
+    idea, tools = Idea(context=[INPUT, "Look everybody up."], schema={"type": "object"}), desk()
+    everybody: list[Any] = [{"_tool": "find_customer", "email": email} for email in PEOPLE]
     seventh: Any = {"_tool": "find_customer", "email": "nobody@x.com"}
 
     @tools.tool(effects="none", name="find_customer", replace=True)
@@ -131,9 +133,9 @@ async def test_calls_that_stand_in_too_many_orders_are_refused(tmp_path: Path) -
     runs: list[Path] = []
     for email in EMAILS:
         answers: list[Any] = [{"calls": [*everybody, seventh], "output": None}, {"calls": [], "output": {"a": email}}]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
     with pytest.raises(errors.RefineError, match="7 calls of find_customer") as raised:
-        await refine(runs, idea=own, tools=tools)
+        await refine(runs, idea=idea, tools=tools)
     assert raised.value.code == "too_symmetric"
 
 
@@ -141,10 +143,10 @@ async def test_calls_that_stand_in_too_many_orders_are_refused(tmp_path: Path) -
 async def test_a_run_that_began_with_a_plan_is_no_example(tmp_path: Path) -> None:
     """It shows what its author has planned, and nothing of what a model would do."""
     plan: Any = {"type": "plan", "plan": [{"_tool": "find_customer", "email": "†input.email"}], "output": "†calls.0"}
-    own, runs = Idea(context=[INPUT, "Say the city.", plan], schema={"type": "object"}), list[Path]()
+    idea, runs = Idea(context=[INPUT, "Say the city.", plan], schema={"type": "object"}), list[Path]()
     for email in EMAILS:
         runs.append(tmp_path / f"{email}.json")
-        await kept.start(runs[-1], own, Agent(None, tools=desk()), input={"email": email})
+        await kept.start(runs[-1], idea, Agent(None, tools=desk()), input={"email": email})
     with pytest.raises(errors.RefineError, match="other_shape: 4"):
         await refine(runs, idea=Idea(context=[INPUT, "Say the city."], schema={"type": "object"}), tools=desk())
 
@@ -154,7 +156,7 @@ async def test_a_run_in_which_a_call_was_denied_is_no_example(tmp_path: Path) ->
     async def deny(call: Any, tool: Any, context: Any) -> bool:
         return call.tool != "remind"
 
-    own, runs = Idea(context=[INPUT, "Remind, or say no."], schema={"type": "object"}), list[Path]()
+    idea, runs = Idea(context=[INPUT, "Remind, or say no."], schema={"type": "object"}), list[Path]()
     for email in EMAILS:
         answers: list[Any] = [
             {"calls": [{"_tool": "remind", "id": email, "note": "Come"}], "output": None},
@@ -162,6 +164,6 @@ async def test_a_run_in_which_a_call_was_denied_is_no_example(tmp_path: Path) ->
         ]
         agent = Agent(models.Scripted(answers), tools=desk(), approve=deny)
         runs.append(tmp_path / f"{email}.json")
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"email": email})
     with pytest.raises(errors.RefineError, match="none of the runs is an example"):
-        await refine(runs, idea=own, tools=desk(), confirm=["output.is_reminded"])
+        await refine(runs, idea=idea, tools=desk(), confirm=["output.is_reminded"])

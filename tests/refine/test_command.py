@@ -44,12 +44,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(TOOLS, encoding="utf-8")
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    own = Idea(
+    idea = Idea(
         context=[{"type": "input", "schema": schema}, "How warm is it there?"],
         schema={"type": "string"},
         config={"activities": ["own.py"]},
     )
-    own.save("desk.json")
+    idea.save("desk.json")
     for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome"), ("di", "Bern")):
         asyncio.run(keep(name, city))
     return tmp_path
@@ -60,9 +60,9 @@ async def keep(name: str, city: str) -> None:
         {"calls": [{"_tool": "find", "name": name}], "output": None},
         {"calls": [{"_tool": "weather", "city": city, "days": 7}], "output": "†calls.0"},
     ]
-    own = Idea.load("desk.json")
-    agent = ready(own, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
-    await kept.start(f"run-{name}.json", own, lambda _: agent, input={"name": name})
+    idea = Idea.load("desk.json")
+    agent = ready(idea, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
+    await kept.start(f"run-{name}.json", idea, lambda _: agent, input={"name": name})
 
 
 def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -72,9 +72,9 @@ def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.rule("R1")
 def test_a_question_is_told_settled_and_the_plan_saved(folder: Path) -> None:
     runs = sorted(path.name for path in folder.glob("run-*.json"))
-    asked = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", cwd=folder)
-    assert asked.returncode == 3, asked.stderr
-    assert asked.stdout.splitlines() == [
+    done = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", cwd=folder)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.splitlines() == [
         "4 runs of one shape: find → weather",
         "  0.name  †input.name    the only explanation",
         "  1.city  †calls.0.city  the only explanation",
@@ -82,7 +82,7 @@ def test_a_question_is_told_settled_and_the_plan_saved(folder: Path) -> None:
         "  output  †calls.1       as all examples wrote it",
         "proof: 4 of 4 the same bytes · held out: 4 right, 0 left, 0 wrong · requests 2.0 → 0",
     ]
-    assert "1 question is open; nothing is saved" in asked.stderr
+    assert "1 question is open; nothing is saved" in done.stderr
     assert not (folder / "plan.json").exists()
     saved = actum("refine", *runs, "--idea", "desk.json", "--save", "plan.json", "--confirm", "1.days", cwd=folder)
     assert saved.returncode == 0, saved.stderr
@@ -99,10 +99,10 @@ def test_what_is_wrong_is_told_by_its_code(folder: Path) -> None:
     assert "too_few: 1 examples of one shape: at least 3 are needed" in few.stderr
     assert actum("refine", "--idea", "desk.json", cwd=folder).returncode == 2
     assert actum("refine", "none.json", "--idea", "desk.json", cwd=folder).returncode == 2
-    told = actum(
-        "refine", *(f"run-{one}.json" for one in ("ana", "bo", "cy")), "--idea", "desk.json", "--json", cwd=folder
+    done = actum(
+        "refine", *(f"run-{name}.json" for name in ("ana", "bo", "cy")), "--idea", "desk.json", "--json", cwd=folder
     )
-    assert json.loads(told.stdout)["questions"] == [
+    assert json.loads(done.stdout)["questions"] == [
         {"leaf": "1.days", "value": 7, "why": "the same in all, said nowhere: --confirm 1.days"}
     ]
 
@@ -141,10 +141,10 @@ def test_an_edited_plan_is_proved_alone_and_has_another_hash(folder: Path) -> No
 @pytest.mark.rule("R30")
 def test_a_run_that_is_marked_is_no_example(folder: Path) -> None:
     assert actum("refine", "--never", "run-ana.json", cwd=folder).returncode == 0
-    told = actum(
+    done = actum(
         "refine", *sorted(path.name for path in folder.glob("run-*.json")), "--idea", "desk.json", "--json", cwd=folder
     )
-    assert json.loads(told.stdout)["left_out"] == {"run-ana.json": "never"}
+    assert json.loads(done.stdout)["left_out"] == {"run-ana.json": "never"}
     assert actum("show", "run-ana.json", cwd=folder).returncode == 0
     assert actum("refine", "--never", "desk.json", cwd=folder).returncode == 2
 
@@ -171,19 +171,19 @@ def test_a_plan_of_an_agent_is_listed_and_approved_by_its_hash(folder: Path) -> 
     assert (wrong.returncode, "not_approved" in wrong.stderr) == (1, True)
     approved = actum("refine", "--approve", plan["hash"], "--plans", "plans.db", cwd=folder)
     assert approved.stdout.startswith(f"{plan['hash']}  used  find")
-    assert [one.state for one in Plans(folder / "plans.db").list()] == ["used"]
+    assert [plan.state for plan in Plans(folder / "plans.db").list()] == ["used"]
 
 
 async def learn(place: Path) -> None:
-    own = Idea.load("desk.json")
+    idea = Idea.load("desk.json")
     for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome")):
         answers: list[Any] = [
             {"calls": [{"_tool": "find", "name": name}], "output": None},
             {"calls": [], "output": f"In {city}"},
         ]
-        agent = ready(own, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
+        agent = ready(idea, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
         agent.plans = Plans(place, learns="proposals")
-        await agent.run(own.context, own.schema, input={"name": name})
+        await agent.run(idea.context, idea.schema, input={"name": name})
 
 
 def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder: Path) -> None:
@@ -194,8 +194,8 @@ def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder:
         (folder / "runs" / path.name).write_text(json.dumps(run), encoding="utf-8")
     done = actum("refine", "--runs", "runs", "--idea", "desk.json", "--confirm", "1.days", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["proof"]["same"], told["proof"]["examples"]) == (3, 3)
+    report = json.loads(done.stdout)
+    assert (report["proof"]["same"], report["proof"]["examples"]) == (3, 3)
     none = actum("refine", "--runs", "runs", "--idea", "none.json", cwd=folder)
     assert (none.returncode, "name the runs" in none.stderr) == (2, True)
     alone = actum("refine", "run-ana.json", cwd=folder)
@@ -205,26 +205,26 @@ def test_runs_that_were_submitted_are_examples_by_the_name_of_their_idea(folder:
 @pytest.mark.rule("R29")
 def test_a_plan_of_three_callers_is_shared_by_name(folder: Path) -> None:
     runs = [f"{caller}=run-{name}.json" for caller, name in zip("abc", ("ana", "bo", "cy"), strict=True)]
-    told = ["refine", *runs, "--idea", "desk.json", "--plans", "plans.db", "--share", "d", "--share", "e"]
+    arguments = ["refine", *runs, "--idea", "desk.json", "--plans", "plans.db", "--share", "d", "--share", "e"]
     desk, text = folder / "desk.json", "warm is it, over 7 days?"
     desk.write_text(desk.read_text(encoding="utf-8").replace("warm is it there?", text), encoding="utf-8")
     for name, city in (("ana", "Lisbon"), ("bo", "Oslo"), ("cy", "Rome"), ("di", "Bern")):
         (folder / f"run-{name}.json").unlink()
         asyncio.run(keep(name, city))
-    shared = actum(*told, cwd=folder)
+    shared = actum(*arguments, cwd=folder)
     assert shared.returncode == 0, shared.stderr
     assert shared.stdout.endswith("shared with d, e\n")
-    assert [Plans(folder / "plans.db", tenant=one).list()[0].state for one in "de"] == ["used", "used"]
+    assert [Plans(folder / "plans.db", tenant=tenant).list()[0].state for tenant in "de"] == ["used", "used"]
     assert Plans(folder / "plans.db", tenant="a").list() == []
-    two = actum("refine", *runs[:2], "a=run-di.json", *told[4:], cwd=folder)
+    two = actum("refine", *runs[:2], "a=run-di.json", *arguments[4:], cwd=folder)
     assert (two.returncode, "too_few: 2 callers" in two.stderr) == (1, True), two.stderr
-    unnamed = actum("refine", "run-ana.json", *told[4:], cwd=folder)
+    unnamed = actum("refine", "run-ana.json", *arguments[4:], cwd=folder)
     assert (unnamed.returncode, "name whose runs" in unnamed.stderr) == (2, True), unnamed.stderr
 
 
 @pytest.mark.rule("R1", "R18")
 def test_a_model_is_asked_where_one_is_named_and_nowhere_else(folder: Path) -> None:
-    few = actum("refine", *(f"run-{one}.json" for one in ("ana", "bo", "cy")), "--idea", "desk.json",
+    few = actum("refine", *(f"run-{name}.json" for name in ("ana", "bo", "cy")), "--idea", "desk.json",
                 "--confirm", "1.days", "--fill", "nobody:none", cwd=folder)  # fmt: skip
     assert few.returncode != 0
     assert "nobody" in few.stderr

@@ -37,19 +37,19 @@ OUTPUT: Any = {"type": "object", "properties": {"mood": MOOD, "queue": {"type": 
 
 
 def office() -> Tools:
-    own = Tools()
+    tools = Tools()
 
-    @own.tool(effects="none")
+    @tools.tool(effects="none")
     def look(said: str) -> dict[str, str]:
         """Look."""
         return {"seen": said.upper()}
 
-    @own.tool
+    @tools.tool
     def send(to: str) -> str:
         """Send it."""
         return "sent"
 
-    return own
+    return tools
 
 
 class Filler(models.Scripted):
@@ -60,33 +60,33 @@ class Filler(models.Scripted):
         self.wrong = [*SAID][:wrong]
 
     def answer(self, request: ModelRequest) -> Any:
-        told = " ".join(message["content"] for message in request.messages)
-        said = next(one for one in (*SAID, "quick 7") if one in told)
-        mood = SAID.get(said, "glad") if said not in self.wrong else "neither"
-        mood = {"neither": "cross" if SAID.get(said) == "glad" else "glad"}.get(mood, mood)
-        if "Answer the question `ask`" not in told:
+        prompt = " ".join(message["content"] for message in request.messages)
+        text = next(candidate for candidate in (*SAID, "quick 7") if candidate in prompt)
+        mood = SAID.get(text, "glad") if text not in self.wrong else "neither"
+        mood = {"neither": "cross" if SAID.get(text) == "glad" else "glad"}.get(mood, mood)
+        if "Answer the question `ask`" not in prompt:
             return {"calls": [], "output": mood}
-        key = next(one for one in ("mood", "note", "to") if f"{one}, for" in told)
-        return {"calls": [], "output": {key: mood if key != "note" else f"{said} it is"}}
+        key = next(name for name in ("mood", "note", "to") if f"{name}, for" in prompt)
+        return {"calls": [], "output": {key: mood if key != "note" else f"{text} it is"}}
 
 
 async def refined(
     folder: Path, idea: Idea, answers: Callable[[str, str], list[Any]], most: int = 10, **more: Any
 ) -> Refined:
     runs: list[Path] = []
-    for number, (said, mood) in enumerate(list(SAID.items())[:most]):
+    for number, (text, mood) in enumerate(list(SAID.items())[:most]):
         runs.append(folder / f"{number}.json")
-        agent = Agent(models.Scripted(answers(said, mood)), tools=office())
-        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"said": said})
+        agent = Agent(models.Scripted(answers(text, mood)), tools=office())
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"said": text})
     return await refine(runs, idea=idea, tools=office(), **more)
 
 
-def judging(said: str, mood: str) -> list[Any]:
-    return [{"calls": [{"_tool": "judge", "text": said, "_output": mood}], "output": {"mood": "†calls.0"}}]
+def judging(text: str, mood: str) -> list[Any]:
+    return [{"calls": [{"_tool": "judge", "text": text, "_output": mood}], "output": {"mood": "†calls.0"}}]
 
 
-def saying(said: str, mood: str) -> list[Any]:
-    return [{"calls": [{"_tool": "look", "said": said}], "output": None}, {"calls": [], "output": {"mood": mood}}]
+def saying(text: str, mood: str) -> list[Any]:
+    return [{"calls": [{"_tool": "look", "said": text}], "output": None}, {"calls": [], "output": {"mood": mood}}]
 
 
 LATENT = Idea(context=[INPUT, JUDGE, ASK], schema=OUTPUT)
@@ -96,14 +96,14 @@ PLAIN = Idea(context=[INPUT, ASK], schema=OUTPUT)
 @pytest.mark.rule("R18")
 async def test_what_models_carried_out_themselves_is_asked_of_one_alone(tmp_path: Path) -> None:
     closed = await refined(tmp_path, LATENT, judging)
-    assert [(one.leaf, closed.asks) for one in closed.questions] == [("0", 1)]
+    assert [(question.leaf, closed.asks) for question in closed.questions] == [("0", 1)]
     (tmp_path / "filled").mkdir()
     filler = Filler()
-    found = await refined(tmp_path / "filled", LATENT, judging, fill=filler)
-    assert not found.questions
-    assert (found.proof.asked, found.proof.agreed, found.proof.right) == (10, 10, 10)
+    filled = await refined(tmp_path / "filled", LATENT, judging, fill=filler)
+    assert not filled.questions
+    assert (filled.proof.asked, filled.proof.agreed, filled.proof.right) == (10, 10, 10)
     assert len(filler.requests) == 10
-    found.save(tmp_path / "plan.json")
+    filled.save(tmp_path / "plan.json")
     plan, model = Idea.load(tmp_path / "plan.json"), Filler()
     result = await plan.run(Agent(model, tools=office()), input={"said": "quick 7"})
     assert (result.output, len(model.requests)) == ({"mood": "glad"}, 1)
@@ -112,10 +112,10 @@ async def test_what_models_carried_out_themselves_is_asked_of_one_alone(tmp_path
 
 @pytest.mark.rule("R18")
 async def test_one_that_disagrees_once_is_not_proved(tmp_path: Path) -> None:
-    found = await refined(tmp_path, LATENT, judging, fill=Filler(wrong=1))
-    assert (found.proof.asked, found.proof.agreed, found.proof.holds) == (10, 9, False)
+    filled = await refined(tmp_path, LATENT, judging, fill=Filler(wrong=1))
+    assert (filled.proof.asked, filled.proof.agreed, filled.proof.holds) == (10, 9, False)
     with pytest.raises(errors.RefineError, match="isn't proved") as raised:
-        found.save(tmp_path / "plan.json")
+        filled.save(tmp_path / "plan.json")
     assert raised.value.code == "not_proved"
 
 
@@ -128,21 +128,21 @@ async def test_below_ten_examples_nothing_is_filled(tmp_path: Path) -> None:
 
 @pytest.mark.rule("R18")
 async def test_a_judged_value_of_the_output_is_said_of_all_that_was_known(tmp_path: Path) -> None:
-    found = await refined(tmp_path, PLAIN, saying, fill=Filler())
-    look, read = (one for one in found.plan["plan"] if "_tool" in one)
+    filled = await refined(tmp_path, PLAIN, saying, fill=Filler())
+    look, read = (step for step in filled.plan["plan"] if "_tool" in step)
     assert (look["_tool"], read["of"]) == ("look", {"said": "†input.said", "look": "†calls.0"})
     assert read["ask"].startswith(ASK)
     assert read["as"]["properties"]["mood"] == MOOD
-    assert (found.plan["output"], found.proof.agreed, found.asks) == ({"mood": "†calls.1.mood"}, 10, 1)
+    assert (filled.plan["output"], filled.proof.agreed, filled.asks) == ({"mood": "†calls.1.mood"}, 10, 1)
 
 
 @pytest.mark.rule("R18", "R20")
 async def test_prose_is_filled_where_a_person_says_that_it_may_differ(tmp_path: Path) -> None:
     idea = Idea(context=[INPUT, "Say something kind."], schema={"type": "object"})
 
-    def kind(said: str, mood: str) -> list[Any]:
-        told = "Thank you very much" if mood == "glad" else "We are so sorry"
-        return [{"calls": [], "output": {"note": told + "!" * len(said)}}]
+    def kind(text: str, mood: str) -> list[Any]:
+        thanks = "Thank you very much" if mood == "glad" else "We are so sorry"
+        return [{"calls": [], "output": {"note": thanks + "!" * len(text)}}]
 
     strict = await refined(tmp_path, idea, kind, fill=Filler())
     assert (strict.proof.right, strict.proof.agreed, strict.proof.holds) == (10, 0, False)
@@ -154,8 +154,8 @@ async def test_prose_is_filled_where_a_person_says_that_it_may_differ(tmp_path: 
 @pytest.mark.rule("R19")
 @pytest.mark.parametrize("is_latent", [True, False])
 async def test_what_a_model_says_feeds_no_effect_unless_a_person_confirmed_it(tmp_path: Path, is_latent: bool) -> None:
-    def sending(said: str, mood: str) -> list[Any]:
-        judge = {"_tool": "judge", "text": said, "_output": mood}
+    def sending(text: str, mood: str) -> list[Any]:
+        judge = {"_tool": "judge", "text": text, "_output": mood}
         send = {"_tool": "send", "to": "†calls.0" if is_latent else mood}
         return [{"calls": [judge, send] if is_latent else [send], "output": {"mood": mood}}]
 
@@ -168,20 +168,20 @@ async def test_what_a_model_says_feeds_no_effect_unless_a_person_confirmed_it(tm
         await refined(tmp_path, idea, sending, fill=Filler())
     assert (raised.value.code, raised.value.path) == ("hole_with_effects", leaf)
     (tmp_path / "confirmed").mkdir()
-    found = await refined(tmp_path / "confirmed", idea, sending, fill=Filler(), confirm=[leaf])
-    assert (list(found.effects), found.proof.agreed) == (["send"], 10)
+    filled = await refined(tmp_path / "confirmed", idea, sending, fill=Filler(), confirm=[leaf])
+    assert (list(filled.effects), filled.proof.agreed) == (["send"], 10)
 
 
 async def test_what_is_secret_is_shown_to_nobody_who_judges(tmp_path: Path) -> None:
     schema = {"said": {"type": "string"}, "pin": {"type": "string", "writeOnly": True}}
-    given = {"type": "input", "schema": {"type": "object", "properties": schema, "required": ["said"]}}
-    idea, filler = Idea(context=[given, ASK], schema=OUTPUT), Filler()
+    input_message = {"type": "input", "schema": {"type": "object", "properties": schema, "required": ["said"]}}
+    idea, filler = Idea(context=[input_message, ASK], schema=OUTPUT), Filler()
     runs: list[Path] = []
-    for number, (said, mood) in enumerate(SAID.items()):
+    for number, (text, mood) in enumerate(SAID.items()):
         runs.append(tmp_path / f"{number}.json")
-        agent = Agent(models.Scripted(saying(said, mood)), tools=office())
-        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"said": said, "pin": f"pin-{number}-x"})
-    found = await refine(runs, idea=idea, tools=office(), fill=filler)
-    assert found.proof.agreed == 10
-    assert "pin" not in json.dumps([call["of"] for call in found.plan["plan"] if "of" in call])
+        agent = Agent(models.Scripted(saying(text, mood)), tools=office())
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"said": text, "pin": f"pin-{number}-x"})
+    filled = await refine(runs, idea=idea, tools=office(), fill=filler)
+    assert filled.proof.agreed == 10
+    assert "pin" not in json.dumps([call["of"] for call in filled.plan["plan"] if "of" in call])
     assert not any("pin-" in message["content"] for request in filler.requests for message in request.messages)

@@ -18,17 +18,17 @@ PARTS = 4
 
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_a_refined_plan_does_as_the_plan_that_was_run_or_is_left(tmp_path: Path, part: int) -> None:
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     spread: Counter[str] = Counter()
     for seed in range(part, PARTS * cases(little=2, more=10, most=1250), PARTS):
         kinds = (1, 2, 3, 4, 6) if part % 2 else (1, 2, 3, 4, 5, 6)
-        one = await trial(seed, tmp_path, kinds, fresh=cases(little=5, more=10, most=20))
-        assert not one.wrong or 5 in one.used, (seed, one.plan, one.wrong)
-        assert not any(code.startswith("not proved") for code in one.told), (seed, one.told)
-        told += one.told
-        if one.size >= 10:  # of fewer values, examples often can't tell two terms apart
-            spread += one.told
-    assert told["wrong"] * 1000 <= told["right"], told
-    assert told["right"], told
+        result = await trial(seed, tmp_path, kinds, fresh=cases(little=5, more=10, most=20))
+        assert not result.wrong or 5 in result.used, (seed, result.plan, result.wrong)
+        assert not any(code.startswith("not proved") for code in result.counts), (seed, result.counts)
+        counts += result.counts
+        if result.size >= 10:  # of fewer values, examples often can't tell two terms apart
+            spread += result.counts
+    assert counts["wrong"] * 1000 <= counts["right"], counts
+    assert counts["right"], counts
     if spread["right"] > 100:
         assert spread["left"] * 10 <= spread["right"] + spread["left"], spread

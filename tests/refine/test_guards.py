@@ -29,19 +29,19 @@ PLAIN = {
 
 def finding(result: Any = None) -> Tools:
     """A tool of whose results no schema says how they look."""
-    found = Tools()
+    tools = Tools()
 
     def find(name: str) -> Any:
         return {"city": f"City of {name}", "tags": [name]} if result is None else result
 
     properties = {"name": {"type": "string"}, "_effects": {"const": "none"}}
-    found.register("find", {"type": "object", "properties": properties, "required": ["name"]})
-    found.activity("find", find)
-    return found
+    tools.register("find", {"type": "object", "properties": properties, "required": ["name"]})
+    tools.activity("find", find)
+    return tools
 
 
 async def refined(folder: Path, given: Any, names: Sequence[str] = NAMES) -> Refined:
-    own = Idea(context=[given, ASK], schema={"type": "object"})
+    idea = Idea(context=[given, ASK], schema={"type": "object"})
     runs: list[Path] = []
     for name in names:
         answers: list[Any] = [
@@ -50,56 +50,56 @@ async def refined(folder: Path, given: Any, names: Sequence[str] = NAMES) -> Ref
         ]
         runs.append(folder / f"{name}.json")
         agent = Agent(models.Scripted(answers), tools=finding())
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"name": name})
-    return await refine(runs, idea=own, tools=finding())
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"name": name})
+    return await refine(runs, idea=idea, tools=finding())
 
 
-async def ran(found: Refined, given: Any, input: dict[str, Any], tools: Tools | None = None) -> Any:
+async def ran(plan: Refined, given: Any, input: dict[str, Any], tools: Tools | None = None) -> Any:
     agent = Agent(None, tools=tools or finding())
-    return (await agent.run([given, ASK, found.plan], {"type": "object"}, input=input)).output
+    return (await agent.run([given, ASK, plan.plan], {"type": "object"}, input=input)).output
 
 
-def of_input(found: Refined) -> Any:
+def of_input(plan: Refined) -> Any:
     return next(
-        one["_expect"]["as"] for one in found.plan["plan"] if "_expect" in one and one["_expect"]["of"] == "†input"
+        step["_expect"]["as"] for step in plan.plan["plan"] if "_expect" in step and step["_expect"]["of"] == "†input"
     )
 
 
 @pytest.mark.rule("R22")
 async def test_a_key_that_no_example_had_leaves_the_plan(tmp_path: Path) -> None:
-    found = await refined(tmp_path, OPTIONAL)
-    assert found.proof.holds
-    assert of_input(found)["required"] == ["name"]
-    assert await ran(found, OPTIONAL, {"name": "ed"}) == {"where": "City of ed"}
+    plan = await refined(tmp_path, OPTIONAL)
+    assert plan.proof.holds
+    assert of_input(plan)["required"] == ["name"]
+    assert await ran(plan, OPTIONAL, {"name": "ed"}) == {"where": "City of ed"}
     with pytest.raises(errors.PlanLeft):
-        await ran(found, OPTIONAL, {"name": "ed", "lang": "de"})
+        await ran(plan, OPTIONAL, {"name": "ed", "lang": "de"})
 
 
 @pytest.mark.rule("R22")
 async def test_what_was_never_null_is_expected_not_to_be(tmp_path: Path) -> None:
     nullable = input_of(name={"type": ["string", "null"]})
-    found = await refined(tmp_path, nullable)
+    plan = await refined(tmp_path, nullable)
     with pytest.raises(errors.PlanFailed):  # PlanLeft, but for the tool that won't take it
-        await ran(found, nullable, {"name": None})
+        await ran(plan, nullable, {"name": None})
 
 
 @pytest.mark.rule("R22")
 @pytest.mark.parametrize("result", [{"city": None, "tags": []}, {"city": "Rome"}, {"city": "Rome", "tags": "none"}])
 async def test_a_result_of_another_shape_leaves_the_plan(tmp_path: Path, result: Any) -> None:
-    found = await refined(tmp_path, PLAIN)
-    shape = found.plan["plan"][-1]["_expect"]
+    plan = await refined(tmp_path, PLAIN)
+    shape = plan.plan["plan"][-1]["_expect"]
     assert shape["of"] == "†calls.0"
     assert shape["as"]["required"] == ["city", "tags"]
     with pytest.raises(errors.PlanLeft):
-        await ran(found, PLAIN, {"name": "ed"}, finding(result))
+        await ran(plan, PLAIN, {"name": "ed"}, finding(result))
 
 
 @pytest.mark.rule("R22", "R37")
 async def test_the_function_expects_the_same(tmp_path: Path) -> None:
-    found = await refined(tmp_path, OPTIONAL)
-    own = Idea(context=[OPTIONAL, ASK], schema={"type": "object"})
+    plan = await refined(tmp_path, OPTIONAL)
+    idea = Idea(context=[OPTIONAL, ASK], schema={"type": "object"})
     runs = [tmp_path / f"{name}.json" for name in NAMES]
-    written = await as_python(found, runs, tmp_path / "where.py", idea=own, tools=finding())
+    written = await as_python(plan, runs, tmp_path / "where.py", idea=idea, tools=finding())
     assert "expect(lang is None)" in written.function
 
 
@@ -115,10 +115,10 @@ async def test_the_function_expects_the_same(tmp_path: Path) -> None:
 async def test_texts_much_longer_or_of_another_format_leave_the_plan(
     tmp_path: Path, names: Sequence[str], fits: str, not_so: str
 ) -> None:
-    found = await refined(tmp_path, PLAIN, names)
-    assert await ran(found, PLAIN, {"name": fits}) == {"where": f"City of {fits}"}
+    plan = await refined(tmp_path, PLAIN, names)
+    assert await ran(plan, PLAIN, {"name": fits}) == {"where": f"City of {fits}"}
     with pytest.raises(errors.PlanLeft):
-        await ran(found, PLAIN, {"name": not_so})
+        await ran(plan, PLAIN, {"name": not_so})
 
 
 def test_lists_much_longer_are_not_expected() -> None:
@@ -129,6 +129,6 @@ def test_lists_much_longer_are_not_expected() -> None:
 
 @pytest.mark.rule("R22")
 async def test_what_the_schema_says_already_is_not_said_again(tmp_path: Path) -> None:
-    said = input_of(name={"type": "string", "maxLength": 20})
-    found = await refined(tmp_path, said)
-    assert not any("_expect" in one and one["_expect"]["of"] == "†input" for one in found.plan["plan"])
+    limited = input_of(name={"type": "string", "maxLength": 20})
+    plan = await refined(tmp_path, limited)
+    assert not any("_expect" in step and step["_expect"]["of"] == "†input" for step in plan.plan["plan"])

@@ -27,14 +27,14 @@ NEW = "We are in Riga for 6 days, and it rains."
 
 
 def tools() -> Tools:
-    own = Tools()
+    offered = Tools()
 
-    @own.tool(effects="none")
+    @offered.tool(effects="none")
     def weather(city: str, days: int) -> str:
         """The weather to come."""
         return f"mild in {city} for {days} days"
 
-    return own
+    return offered
 
 
 class Model(models.Scripted):
@@ -46,13 +46,13 @@ class Model(models.Scripted):
         self.readings = 0
 
     def answer(self, request: ModelRequest) -> Any:
-        told = " ".join(message["content"] for message in request.messages)
+        prompt = " ".join(message["content"] for message in request.messages)
         known = {**ASKED, NEW: ("Riga", 6)}
-        city, days = next(one for text, one in known.items() if text in told)
-        if "Answer the question `ask`" in told:
+        city, days = next(read for text, read in known.items() if text in prompt)
+        if "Answer the question `ask`" in prompt:
             self.readings += 1
             return {"calls": [], "output": self.read or {"city": city, "days": days}}
-        if "mild in" in told:
+        if "mild in" in prompt:
             return {"calls": [], "output": f"It will be mild in {city} for {days} days"}
         return {"calls": [{"_tool": "weather", "city": city, "days": days}], "output": None}
 
@@ -67,19 +67,24 @@ async def refined(folder: Path, **more: Any) -> Refined:
 
 @pytest.mark.rule("R18")
 async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(tmp_path: Path) -> None:
-    found = await refined(tmp_path)
-    read, expected, weather, _ = found.plan["plan"]
+    refined_plan = await refined(tmp_path)
+    read, expected, weather, _ = refined_plan.plan["plan"]
     assert (read["_tool"], read["of"]) == ("read", "†input.said")
-    assert {name: one["type"] for name, one in read["as"]["properties"].items()} == {
+    assert {name: schema["type"] for name, schema in read["as"]["properties"].items()} == {
         "city": "string",
         "days": "integer",
     }
     assert expected == {"_expect": "{†calls.0.city in †input.said and str(†calls.0.days) in †input.said}"}
     assert weather == {"_tool": "weather", "city": "†calls.0.city", "days": "†calls.0.days"}
-    assert not found.questions
-    assert (found.proof.same, found.proof.right, found.proof.left, found.proof.wrong) == (4, 4, 0, 0)
-    assert (found.requests, found.asks) == (2.0, 1)
-    found.save(tmp_path / "plan.json")
+    assert not refined_plan.questions
+    assert (refined_plan.proof.same, refined_plan.proof.right, refined_plan.proof.left, refined_plan.proof.wrong) == (
+        4,
+        4,
+        0,
+        0,
+    )
+    assert (refined_plan.requests, refined_plan.asks) == (2.0, 1)
+    refined_plan.save(tmp_path / "plan.json")
     plan = Idea.load(tmp_path / "plan.json")
     model = Model()
     result = await plan.run(Agent(model, tools=tools()), input={"said": NEW})
@@ -88,9 +93,13 @@ async def test_what_stands_word_for_word_in_a_text_is_read_there_by_one_request(
 
 @pytest.mark.rule("R37")
 async def test_the_function_has_the_text_read_as_well(tmp_path: Path) -> None:
-    found = await refined(tmp_path)
+    refined_plan = await refined(tmp_path)
     written = await as_python(
-        found, [tmp_path / f"run-{at}.json" for at in range(4)], tmp_path / "outlook.py", idea=IDEA, tools=tools()
+        refined_plan,
+        [tmp_path / f"run-{at}.json" for at in range(4)],
+        tmp_path / "outlook.py",
+        idea=IDEA,
+        tools=tools(),
     )
     assert '@tools.tool(effects="none")\nasync def outlook(said: str) -> str:' in written.function
     assert (
@@ -98,44 +107,44 @@ async def test_the_function_has_the_text_read_as_well(tmp_path: Path) -> None:
     )
     assert '    expect(read["city"] in said)\n' in written.function
     assert written.tests == ""  # what a model reads is on no record
-    held: dict[str, Any] = {"__name__": "outlook"}
-    exec(compile(written.function, "outlook.py", "exec"), held)
-    own, model = tools(), Model()
-    own.tool(held["outlook"])
+    namespace: dict[str, Any] = {"__name__": "outlook"}
+    exec(compile(written.function, "outlook.py", "exec"), namespace)
+    offered, model = tools(), Model()
+    offered.tool(namespace["outlook"])
     plan: Any = {"type": "plan", "plan": [{"_tool": "outlook", "said": NEW}], "output": "†calls.0"}
-    result = await Agent(model, tools=own).run([plan], {"type": "string"})
+    result = await Agent(model, tools=offered).run([plan], {"type": "string"})
     assert (result.output, len(model.requests), model.readings) == ("It will be mild in Riga for 6 days", 1, 1)
 
 
 async def learnt(place: Path, **more: Any) -> Agent:
-    own = Agent(Model(), tools=tools(), plans=Plans(place, audit=0, **more))
+    agent = Agent(Model(), tools=tools(), plans=Plans(place, audit=0, **more))
     for text in ASKED:
-        await own.run(IDEA.context, IDEA.schema, input={"said": text})
-    return own
+        await agent.run(IDEA.context, IDEA.schema, input={"said": text})
+    return agent
 
 
 @pytest.mark.rule("R19")
 async def test_a_near_miss_takes_one_small_request(tmp_path: Path) -> None:
-    own = await learnt(tmp_path / "plans.db")
-    own.model = model = Model()
-    result = await own.run(IDEA.context, IDEA.schema, input={"said": NEW})
+    agent = await learnt(tmp_path / "plans.db")
+    agent.model = model = Model()
+    result = await agent.run(IDEA.context, IDEA.schema, input={"said": NEW})
     assert result.output == "It will be mild in Riga for 6 days"
     assert result.plan is not None
     assert (result.plan.how, len(model.requests), model.readings) == ("filled", 1, 1)
     small = sum(len(message["content"]) for message in model.requests[0].messages)
-    (known,) = Plans(tmp_path / "plans.db").list()
-    assert (known.hits, known.filled, known.left) == (2, 2, 0)
-    own.plans = Plans(tmp_path / "plans.db", requests=0)
-    assert (await own.run(IDEA.context, IDEA.schema, input={"said": NEW})).plan is None
+    (plan,) = Plans(tmp_path / "plans.db").list()
+    assert (plan.hits, plan.filled, plan.left) == (2, 2, 0)
+    agent.plans = Plans(tmp_path / "plans.db", requests=0)
+    assert (await agent.run(IDEA.context, IDEA.schema, input={"said": NEW})).plan is None
     assert small < 1_000
 
 
 @pytest.mark.rule("R18")
 async def test_what_a_reader_makes_up_leaves_the_plan(tmp_path: Path) -> None:
-    own = await learnt(tmp_path / "plans.db")
+    agent = await learnt(tmp_path / "plans.db")
     for read in ({"city": "Paris", "days": 6}, {"city": "Riga", "days": None}):
-        own.model = Model(read)
-        result = await own.run(IDEA.context, IDEA.schema, input={"said": NEW})
+        agent.model = Model(read)
+        result = await agent.run(IDEA.context, IDEA.schema, input={"said": NEW})
         assert result.output == "It will be mild in Riga for 6 days"
         assert result.plan is not None
         assert result.plan.how == "left"
@@ -143,22 +152,22 @@ async def test_what_a_reader_makes_up_leaves_the_plan(tmp_path: Path) -> None:
 
 @pytest.mark.rule("R18")
 async def test_a_tool_of_that_name_is_no_reader(tmp_path: Path) -> None:
-    def own() -> Tools:
-        found = tools()
+    def with_a_tool_named_read() -> Tools:
+        offered = tools()
 
-        @found.tool(effects="none")
+        @offered.tool(effects="none")
         def read(of: str) -> str:
             """Read a page."""
             return of
 
-        return found
+        return offered
 
     runs: list[Path] = []
     for number, text in enumerate(ASKED):
         runs.append(tmp_path / f"run-{number}.json")
-        await kept.start(runs[-1], IDEA, Agent(Model(), tools=own()), input={"said": text})
-    found = await refine(runs, idea=IDEA, tools=own())
-    assert [one.leaf for one in found.questions] == ["0.city", "0.days"]
+        await kept.start(runs[-1], IDEA, Agent(Model(), tools=with_a_tool_named_read()), input={"said": text})
+    refined_plan = await refine(runs, idea=IDEA, tools=with_a_tool_named_read())
+    assert [question.leaf for question in refined_plan.questions] == ["0.city", "0.days"]
 
 
 @pytest.mark.rule("R18", "R23")
@@ -172,21 +181,21 @@ async def test_what_is_read_feeds_no_parameter_that_takes_nothing_derived(tmp_pa
         return f"paid {to}"
 
     def office() -> Tools:
-        own = Tools()
-        own.register("pay", schema)
-        own.activity("pay", paid)
-        return own
+        offered = Tools()
+        offered.register("pay", schema)
+        offered.activity("pay", paid)
+        return offered
 
-    own = Idea(context=[INPUT, "Pay him."], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "Pay him."], schema={"type": "string"})
     texts = {"Pay Ana at once": "Ana", "Give Bo his money": "Bo", "Cy is to be paid": "Cy", "Now it is Di": "Di"}
     texts["Ed has waited long"] = "Ed"
     runs: list[Path] = []
     for text, name in texts.items():
         runs.append(tmp_path / f"{name}.json")
         agent = Agent(models.Scripted([{"calls": [{"_tool": "pay", "to": name}], "output": "Done"}]), tools=office())
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"said": text})
-    found = await refine(runs, idea=own, tools=office(), confirm=["output"])
-    steps = [one.get("_tool") or next(iter(one)) for one in found.plan["plan"]]
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"said": text})
+    refined_plan = await refine(runs, idea=idea, tools=office(), confirm=["output"])
+    steps = [step.get("_tool") or next(iter(step)) for step in refined_plan.plan["plan"]]
     assert steps == ["read", "_expect", "_expect", "_then", "pay"]
-    assert list(found.effects) == ["pay"]
-    assert found.proof.holds is not is_guarded
+    assert list(refined_plan.effects) == ["pay"]
+    assert refined_plan.proof.holds is not is_guarded

@@ -48,7 +48,7 @@ def test_uses_in_many_threads_are_all_counted(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(use, range(60)))
     assert sorted(numbers) == list(range(1, 61))
-    assert [one.hits for one in other.list()] == [60]
+    assert [plan.hits for plan in other.list()] == [60]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
@@ -82,7 +82,7 @@ def test_the_file_is_closed_with_its_owner(tmp_path: Path) -> None:
     assert Path(f"{path}-wal").exists()
     del file
     gc.collect()
-    assert [one.name for one in tmp_path.iterdir()] == ["plans.db"]
+    assert [path.name for path in tmp_path.iterdir()] == ["plans.db"]
 
 
 def test_what_can_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_what_can_only_be_read_is_read(tmp_path: Path, monkeypatch: pytest.Monke
         PlanFile(PlanDatabase(path), "").list()
     monkeypatch.setattr("actum.refine.plan_file.os.W_OK", 64)  # a right that nobody has
     reader = PlanFile(PlanDatabase(path), "")
-    assert [one.hash for one in reader.list()] == [plan.hash]
+    assert [listed.hash for listed in reader.list()] == [plan.hash]
     with pytest.raises(errors.IdeaError, match="readonly"):
         reader.note_use(plan, "hit")
 

@@ -19,7 +19,7 @@ from actum.refine.python_source import proving_module
 
 from ..effort import cases
 from . import generated
-from .test_refining import PEOPLE, desk, idea, retyped, runs_of
+from .test_refining import PEOPLE, desk, desk_idea, retyped, runs_of
 from .test_repeating import DEBTS, INPUT, ORDERS, Desk, reminding
 from .test_repeating import runs_of as desk_runs
 
@@ -39,14 +39,16 @@ def function_of(code: PythonCode) -> Any:
     return getattr(module, code.path.stem)
 
 
-async def written(folder: Path, own: Idea, of: Tools, runs: Sequence[Path], **more: Any) -> PythonCode:
-    found = await refine(runs, idea=own, tools=of, **more)
-    return await as_python(found, runs, folder / "answer.py", idea=own, tools=of)
+async def written(folder: Path, idea: Idea, desk_tools: Tools, runs: Sequence[Path], **more: Any) -> PythonCode:
+    refined = await refine(runs, idea=idea, tools=desk_tools, **more)
+    return await as_python(refined, runs, folder / "answer.py", idea=idea, tools=desk_tools)
 
 
 async def the_desk(folder: Path, days: int = 3) -> PythonCode:
-    own, of = idea(), desk()
-    return await written(folder, own, of, await runs_of(folder, own, tuple(PEOPLE)[:4], of, days=days))
+    idea, desk_tools = desk_idea(), desk()
+    return await written(
+        folder, idea, desk_tools, await runs_of(folder, idea, tuple(PEOPLE)[:4], desk_tools, days=days)
+    )
 
 
 def as_in_a_project(code: PythonCode, name: str) -> bool:
@@ -62,32 +64,32 @@ async def test_a_plan_becomes_a_typed_function(tmp_path: Path) -> None:
 
 
 async def of_reminders(folder: Path) -> tuple[Desk, PythonCode]:
-    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
-    runs = await desk_runs(folder, own, of, {who: reminding(who) for who in ORDERS})
-    return of, await written(folder, own, of.tools, runs)
+    idea, office = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+    runs = await desk_runs(folder, idea, office, {name: reminding(name) for name in ORDERS})
+    return office, await written(folder, idea, office.tools, runs)
 
 
 async def of_calls(folder: Path) -> tuple[Desk, PythonCode]:
-    own, of = Idea(context=[INPUT, "Call who owes more than 100."], schema={"type": "object"}), Desk()
+    idea, office = Idea(context=[INPUT, "Call who owes more than 100."], schema={"type": "object"}), Desk()
 
-    def answers(who: str) -> list[Any]:
-        called = [{"_tool": "call_up", "who": who}] if DEBTS[who] > 100 else []
-        first = {"calls": [{"_tool": "debt", "who": who}], "output": None}
-        return [first, {"calls": called, "output": {"owes": DEBTS[who]}}]
+    def answers(name: str) -> list[Any]:
+        called = [{"_tool": "call_up", "who": name}] if DEBTS[name] > 100 else []
+        first = {"calls": [{"_tool": "debt", "who": name}], "output": None}
+        return [first, {"calls": called, "output": {"owes": DEBTS[name]}}]
 
-    runs = await desk_runs(folder, own, of, {who: answers(who) for who in DEBTS})
-    return of, await written(folder, own, of.tools, runs)
+    runs = await desk_runs(folder, idea, office, {name: answers(name) for name in DEBTS})
+    return office, await written(folder, idea, office.tools, runs)
 
 
 async def test_a_call_for_every_item_is_gathered_and_one_under_a_condition_has_its_if(tmp_path: Path) -> None:
-    of, code = await of_reminders(tmp_path)
+    office, code = await of_reminders(tmp_path)
     assert "    remind = await gather(\n        *(\n            tools(" in code.function
     assert '@tools.tool(effects="some")' in code.function
-    called = of.tools.copy()
+    called = office.tools.copy()
     called.tool(function_of(code))
-    of.reminded.clear()
+    office.reminded.clear()
     assert await called({"_tool": "answer", "who": "ed"}) == {"reminded": 3}
-    assert sorted(of.reminded) == [51, 52, 54]
+    assert sorted(office.reminded) == [51, 52, 54]
     (tmp_path / "when").mkdir()
     other, when = await of_calls(tmp_path / "when")
     assert as_in_a_project(when, "debts")
@@ -102,23 +104,23 @@ async def test_a_call_for_every_item_is_gathered_and_one_under_a_condition_has_i
 
 @pytest.mark.rule("R37")
 async def test_ordered_calls_for_every_item_are_made_one_after_another(tmp_path: Path) -> None:
-    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+    idea, office = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
 
-    @of.tools.tool(effects="ordered", replace=True)
+    @office.tools.tool(effects="ordered", replace=True)
     def remind(id: int) -> str:
         """Remind of an order."""
-        of.reminded.append(id)
+        office.reminded.append(id)
         return f"reminded of {id}"
 
-    runs = await desk_runs(tmp_path, own, of, {who: reminding(who) for who in ORDERS})
-    code = await written(tmp_path, own, of.tools, runs)
+    runs = await desk_runs(tmp_path, idea, office, {name: reminding(name) for name in ORDERS})
+    code = await written(tmp_path, idea, office.tools, runs)
     assert "gather" not in code.function
     assert '@tools.tool(effects="ordered")' in code.function
-    called = of.tools.copy()
+    called = office.tools.copy()
     called.tool(function_of(code))
-    of.reminded.clear()
+    office.reminded.clear()
     assert await called({"_tool": "answer", "who": "ed"}) == {"reminded": 3}
-    assert of.reminded == [51, 52, 54]
+    assert office.reminded == [51, 52, 54]
 
 
 def all_written(tmp_path: Path) -> list[str]:
@@ -127,13 +129,13 @@ def all_written(tmp_path: Path) -> list[str]:
     for make in (the_desk, of_reminders, of_calls):
         folder = tmp_path / make.__name__
         folder.mkdir()
-        made = asyncio.run(make(folder))
-        code = made if isinstance(made, PythonCode) else made[1]
+        written_code = asyncio.run(make(folder))
+        code = written_code if isinstance(written_code, PythonCode) else written_code[1]
         functions.append(f"{make.__name__}.py")
         (tmp_path / functions[-1]).write_text(code.function, encoding="utf-8")
         tests = proving_module(make.__name__, tmp_path / functions[-1], "desk.json", ["run-1.json", "run-2.json"])
         (tmp_path / f"test_{functions[-1]}").write_text(tests, encoding="utf-8")
-    return [*functions, *(f"test_{one}" for one in functions)]
+    return [*functions, *(f"test_{name}" for name in functions)]
 
 
 def check_with(folder: Path, *command: str) -> None:
@@ -160,26 +162,26 @@ async def test_another_agent_cannot_tell_the_function_from_the_idea(tmp_path: Pa
     """The same calls of a caller, whether a model, a plan or a function stands behind the name."""
     code = await the_desk(tmp_path)
     by_model, by_code = desk(), desk()
-    own = idea()
-    by_model.register(own.as_tool("answer"))
+    idea = desk_idea()
+    by_model.register(idea.as_tool("answer"))
     by_code.tool(function_of(code))
-    told: list[Any] = []
-    for of, inner in ((by_model, retyped("flo@x.com")), (by_code, [])):
+    outcomes: list[Any] = []
+    for desk_tools, inner in ((by_model, retyped("flo@x.com")), (by_code, [])):
         first, last = asking("flo@x.com")
         model = models.Scripted([first, *inner, last])
-        result = await Agent(model, tools=of).run("How warm is it where Flo lives?", str)
-        (made,) = [one for one in result.calls if one.tool == "answer"]
-        told.append((result.output, made.arguments, made.value, made.state))
+        result = await Agent(model, tools=desk_tools).run("How warm is it where Flo lives?", str)
+        (answered,) = [call for call in result.calls if call.tool == "answer"]
+        outcomes.append((result.output, answered.arguments, answered.value, answered.state))
         assert len(model.requests) == 2 + len(inner)
-    assert told[0] == told[1]
-    assert told[0][0] == "For flo@x.com, in Kyiv"
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][0] == "For flo@x.com, in Kyiv"
 
 
 async def test_a_function_that_does_something_else_is_noticed_by_its_tests(tmp_path: Path) -> None:
-    own, of = idea(), desk()
-    runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], of)
-    code = await written(tmp_path, own, of, runs)
-    assert (await prove_function(function_of(code), runs, idea=own, tools=of)).holds
+    idea, desk_tools = desk_idea(), desk()
+    runs = await runs_of(tmp_path, idea, tuple(PEOPLE)[:4], desk_tools)
+    code = await written(tmp_path, idea, desk_tools, runs)
+    assert (await prove_function(function_of(code), runs, idea=idea, tools=desk_tools)).holds
 
     async def other(email: str) -> Any:
         await tools({"_tool": "find_customer", "email": email})
@@ -189,52 +191,55 @@ async def test_a_function_that_does_something_else_is_noticed_by_its_tests(tmp_p
         return await tools({"_tool": "find_customer", "email": f"{email}!"})
 
     for function, why in ((other, "weather.* isn't called"), (asks, "isn't what was called")):
-        proof = await prove_function(function, runs, idea=own, tools=of)
+        proof = await prove_function(function, runs, idea=idea, tools=desk_tools)
         assert not proof.holds
         assert re.search(why, proof.why), proof.why
 
 
 @pytest.mark.rule("R20")
 async def test_effects_in_another_order_are_no_proof(tmp_path: Path) -> None:
-    own, of = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
-    runs = await desk_runs(tmp_path, own, of, {who: reminding(who) for who in ORDERS})
+    idea, office = Idea(context=[INPUT, "Remind of what is late."], schema={"type": "object"}), Desk()
+    runs = await desk_runs(tmp_path, idea, office, {name: reminding(name) for name in ORDERS})
 
     async def backwards(who: str) -> Any:
-        late = [one["id"] for one in await tools({"_tool": "orders", "who": who}) if one["state"] == "late"]
-        for one in reversed(late):
-            await tools({"_tool": "remind", "id": one})
+        late = [order["id"] for order in await tools({"_tool": "orders", "who": who}) if order["state"] == "late"]
+        for number in reversed(late):
+            await tools({"_tool": "remind", "id": number})
         return {"reminded": len(late)}
 
-    proof = await prove_function(backwards, runs, idea=own, tools=of.tools)
+    proof = await prove_function(backwards, runs, idea=idea, tools=office.tools)
     assert (proof.holds, "remind" in proof.why) == (False, True)
 
 
 @pytest.mark.rule("R37")
 async def test_what_python_would_do_otherwise_is_refused(tmp_path: Path) -> None:
-    own, of = idea(), desk()
-    runs = await runs_of(tmp_path, own, tuple(PEOPLE)[:4], of)
-    found = await refine(runs, idea=own, tools=of)
+    idea, desk_tools = desk_idea(), desk()
+    runs = await runs_of(tmp_path, idea, tuple(PEOPLE)[:4], desk_tools)
+    refined = await refine(runs, idea=idea, tools=desk_tools)
     for name in ("answer.txt", "2.py", "class.py", "a-b.py"):
         with pytest.raises(errors.RefineError, match="can't be written as Python") as raised:
-            await as_python(found, runs, tmp_path / name, idea=own, tools=of)
+            await as_python(refined, runs, tmp_path / name, idea=idea, tools=desk_tools)
         assert raised.value.code == "not_python"
-    elements, output = found.plan["plan"], found.plan["output"]
+    elements, output = refined.plan["plan"], refined.plan["output"]
     for edited in (
         {"plan": [elements[0], {**elements[1], "_else": {"mean": 1}}], "output": output},
         {"plan": elements, "output": {**output, "note": "For {†input.email}, in {†calls.0.city?}"}},
     ):
-        plan = Idea(context=[*own.context, {"type": "plan", **edited}], schema=own.schema)
-        proved = await prove(plan, runs, tools=of)
+        plan = Idea(context=[*idea.context, {"type": "plan", **edited}], schema=idea.schema)
+        proved = await prove(plan, runs, tools=desk_tools)
         assert proved.proof.holds
         with pytest.raises(errors.RefineError) as raised:
-            await as_python(proved, runs, tmp_path / "answer.py", idea=own, tools=of)
+            await as_python(proved, runs, tmp_path / "answer.py", idea=idea, tools=desk_tools)
         assert raised.value.code == "not_python"
     assert not (tmp_path / "answer.py").exists()
 
 
 async def test_words_of_others_are_texts_in_the_module_and_nothing_else(tmp_path: Path) -> None:
     evil = 'Say """ + __import__("os").abort() + """ \\" \n¶\u202e# {†input.email}'
-    own, of = Idea(context=[dict(idea().context[0]), evil, "over 3 days"], schema={"type": "object"}), desk()
+    idea, desk_tools = (
+        Idea(context=[dict(desk_idea().context[0]), evil, "over 3 days"], schema={"type": "object"}),
+        desk(),
+    )
     key = "x'\"\\\n{†}"
     runs: list[Path] = []
     for email, person in tuple(PEOPLE.items())[:4]:
@@ -242,10 +247,10 @@ async def test_words_of_others_are_texts_in_the_module_and_nothing_else(tmp_path
         answers: list[Any] = [
             {"calls": [{"_tool": "find_customer", "email": email}], "output": {key.replace("†", ""): "†calls.0.city"}}
         ]
-        agent = Agent(models.Scripted(answers), tools=of)
-        await kept.start(runs[-1], own, lambda _, agent=agent: agent, input={"email": email})
+        agent = Agent(models.Scripted(answers), tools=desk_tools)
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"email": email})
         assert person
-    code = await written(tmp_path, own, of, runs)
+    code = await written(tmp_path, idea, desk_tools, runs)
     called = desk()
     called.tool(function_of(code))
     assert await called({"_tool": "answer", "email": "flo@x.com"}) == {key.replace("†", ""): "Kyiv"}
@@ -266,10 +271,10 @@ async def test_calls_within_a_call_spend_from_its_run_and_keep_their_keys(tmp_pa
     @outer.tool(retries=1)
     async def settle(amount: int, _key: str) -> list[str]:
         """Pay twice."""
-        made = [await inner({"_tool": "pay", "amount": amount}) for _ in range(2)]
+        payments = [await inner({"_tool": "pay", "amount": amount}) for _ in range(2)]
         if len(keys) == 2:
             raise OSError("away")
-        return made
+        return payments
 
     plan: list[Any] = [{"type": "plan", "plan": [{"_tool": "settle", "amount": 5}], "output": "†calls.0"}]
     with pytest.raises(errors.LimitExceeded, match="2 calls"):
@@ -304,7 +309,7 @@ async def test_a_registry_keeps_its_own_tools_within_a_call() -> None:
 
 
 def test_what_functions_are_given_besides_python() -> None:
-    assert [text(one) for one in ("a", 21.0, 0.1 + 0.2, [1, {"a": True}])] == ["a", "21", "0.3", '[1,{"a":true}]']
+    assert [text(value) for value in ("a", 21.0, 0.1 + 0.2, [1, {"a": True}])] == ["a", "21", "0.3", '[1,{"a":true}]']
     assert functions.sum([0.1] * 10) == 1.0
     assert functions.one(x for x in [3]) == 3
     expect(value=True)
@@ -323,34 +328,37 @@ def test_what_functions_are_given_besides_python() -> None:
 
 
 async def test_a_drawn_plan_and_its_function_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[Any] = []
+    refinement: list[Any] = []
 
     async def noted(runs: Any, **more: Any) -> Any:
-        found = await refine(runs, **more)
-        held[:] = [found, runs, more["tools"]]
-        return found
+        refined = await refine(runs, **more)
+        refinement[:] = [refined, runs, more["tools"]]
+        return refined
 
     monkeypatch.setattr(generated, "refine", noted)
     compared = 0
     for seed in range(cases(little=4, more=20, most=200)):
-        held.clear()
-        one = await generated.trial(seed, tmp_path, fresh=0)
-        if not held or held[0].questions or not held[0].proof.holds:
+        refinement.clear()
+        trial = await generated.trial(seed, tmp_path, fresh=0)
+        if not refinement or refinement[0].questions or not refinement[0].proof.holds:
             continue
-        found, runs, of = held
-        code = await as_python(found, runs, tmp_path / f"drawn_{seed}.py", idea=generated.IDEA, tools=of)
+        refined, runs, desk_tools = refinement
+        code = await as_python(refined, runs, tmp_path / f"drawn_{seed}.py", idea=generated.IDEA, tools=desk_tools)
         random = generated.Random(seed)
         for _ in range(3):
-            world, given = generated.World(random.randrange(10**9), one.size), generated.drawn_input(random, one.size)
-            wanted = await generated.outcome(one.truth, found.plan, world, given)
-            made: list[Any] = []
-            called = generated.tools_of(one.truth, world, made)
+            world, given = (
+                generated.World(random.randrange(10**9), trial.size),
+                generated.drawn_input(random, trial.size),
+            )
+            expected = await generated.outcome(trial.truth, refined.plan, world, given)
+            calls: list[Any] = []
+            called = generated.tools_of(trial.truth, world, calls)
             called.tool(function_of(code))
             try:
                 output = await called({"_tool": code.path.stem, **given})
             except errors.ActumError:
                 output = None
-            assert output == (None if wanted is None else wanted.output), (seed, given)
+            assert output == (None if expected is None else expected.output), (seed, given)
             tools.withdraw([code.path.stem])
             compared += 1
     assert compared
@@ -362,27 +370,27 @@ def test_the_written_tests_run(tmp_path: Path) -> None:
         '    """Find a person."""\n    return {"city": f"city of {name}"}\n',
         encoding="utf-8",
     )
-    own = Idea(
+    idea = Idea(
         context=[{"type": "input", "schema": {"properties": {"name": {"type": "string"}}, "required": ["name"]}}, "?"],
         schema={"type": "string"},
         config={"activities": ["own.py"]},
     )
-    own.save(tmp_path / "desk.json")
+    idea.save(tmp_path / "desk.json")
 
     async def kept_runs() -> list[Path]:
         from actum.app.loading import Code, ready
 
-        found: list[Path] = []
+        paths: list[Path] = []
         for name in ("ana", "bo", "cy"):
             loaded = Idea.load(tmp_path / "desk.json")
             answers: list[Any] = [{"calls": [{"_tool": "find", "name": name}], "output": "†calls.0.city"}]
             agent = ready(loaded, "desk.json", model=models.Scripted(answers), code=Code.to_run()).agent()
-            found.append(tmp_path / f"{name}.json")
-            await kept.start(found[-1], loaded, lambda _, agent=agent: agent, input={"name": name})
-        return found
+            paths.append(tmp_path / f"{name}.json")
+            await kept.start(paths[-1], loaded, lambda _, agent=agent: agent, input={"name": name})
+        return paths
 
     runs = asyncio.run(kept_runs())
-    command = [sys.executable, "-m", "actum", "refine", *(one.name for one in runs), "--idea", "desk.json"]
+    command = [sys.executable, "-m", "actum", "refine", *(path.name for path in runs), "--idea", "desk.json"]
     done = subprocess.run(
         [*command, "--python", "answer.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -22,8 +22,8 @@ ORDERS: Mapping[str, Sequence[tuple[int, str]]] = {
 DEBTS = {"ana": 250, "bo": 40, "cy": 101, "di": 7, "ed": 600, "flo": 99, "gus": 180}
 
 
-def orders_of(who: str) -> list[dict[str, Any]]:
-    return [{"id": number, "state": state} for number, state in ORDERS[who]]
+def orders_of(name: str) -> list[dict[str, Any]]:
+    return [{"id": number, "state": state} for number, state in ORDERS[name]]
 
 
 class Desk:
@@ -55,42 +55,42 @@ class Desk:
             return "called"
 
 
-async def runs_of(folder: Path, own: Idea, desk: Desk, answers: Mapping[str, list[Any]]) -> list[Path]:
-    found: list[Path] = []
-    for who, answer in answers.items():
-        found.append(folder / f"{who}.json")
+async def runs_of(folder: Path, idea: Idea, desk: Desk, answers: Mapping[str, list[Any]]) -> list[Path]:
+    runs: list[Path] = []
+    for name, answer in answers.items():
+        runs.append(folder / f"{name}.json")
         agent = Agent(models.Scripted(answer), tools=desk.tools)
-        await kept.start(found[-1], own, lambda _, agent=agent: agent, input={"who": who})
-    return found
+        await kept.start(runs[-1], idea, lambda _, agent=agent: agent, input={"who": name})
+    return runs
 
 
-def reminding(who: str, *, of: str = "late") -> list[Any]:
-    late = [one["id"] for one in orders_of(who) if one["state"] == of]
+def reminding(name: str, *, state: str = "late") -> list[Any]:
+    late = [order["id"] for order in orders_of(name) if order["state"] == state]
     return [
-        {"calls": [{"_tool": "orders", "who": who}], "output": None},
-        {"calls": [{"_tool": "remind", "id": one} for one in late], "output": {"reminded": len(late)}},
+        {"calls": [{"_tool": "orders", "who": name}], "output": None},
+        {"calls": [{"_tool": "remind", "id": number} for number in late], "output": {"reminded": len(late)}},
     ]
 
 
 async def reminded(folder: Path, words: str = "Remind of what is late.", **more: Any) -> Refined:
-    own, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
-    runs = await runs_of(folder, own, desk, {who: reminding(who) for who in ORDERS})
-    return await refine(runs, idea=own, tools=desk.tools, **more)
+    idea, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
+    runs = await runs_of(folder, idea, desk, {name: reminding(name) for name in ORDERS})
+    return await refine(runs, idea=idea, tools=desk.tools, **more)
 
 
 @pytest.mark.rule("R14")
 async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_path: Path) -> None:
-    found = await reminded(tmp_path)
-    calls = [call for call in found.plan["plan"] if "_tool" in call]
+    refined = await reminded(tmp_path)
+    calls = [call for call in refined.plan["plan"] if "_tool" in call]
     assert calls == [
         {"_tool": "orders", "who": "†input.who"},
         {"_tool": "remind", "_each": "{[x for x in †calls.0 if x.state == 'late']}", "id": "†each.id"},
     ]
-    assert {"_expect": "{len([x for x in †calls.0 if x.state == 'late']) <= 30}"} in found.plan["plan"]
-    assert found.proof.holds, found.proof.why
-    assert not found.questions
+    assert {"_expect": "{len([x for x in †calls.0 if x.state == 'late']) <= 30}"} in refined.plan["plan"]
+    assert refined.proof.holds, refined.proof.why
+    assert not refined.questions
     desk = Desk()
-    result = await Agent(None, tools=desk.tools).run([INPUT, found.plan], {"type": "object"}, input={"who": "ed"})
+    result = await Agent(None, tools=desk.tools).run([INPUT, refined.plan], {"type": "object"}, input={"who": "ed"})
     assert (desk.reminded, result.output) == ([51, 52, 54], {"reminded": 3})
 
 
@@ -100,13 +100,13 @@ async def test_calls_that_a_model_carries_out_for_every_item_are_no_plan(tmp_pat
     thank = {"type": "tool", "tool": {"thank": {"type": "object", "properties": properties, "required": ["id"]}}}
     idea, desk = Idea(context=[INPUT, thank, "Thank for what is late."], schema={"type": "object"}), Desk()
 
-    def answers(who: str) -> list[Any]:
-        late = [order["id"] for order in orders_of(who) if order["state"] == "late"]
+    def answers(name: str) -> list[Any]:
+        late = [order["id"] for order in orders_of(name) if order["state"] == "late"]
         thanks = [{"_tool": "thank", "id": number, "_output": f"Thanks {number}"} for number in late]
-        reading, output = {"calls": [{"_tool": "orders", "who": who}], "output": None}, {"thanked": len(late)}
+        reading, output = {"calls": [{"_tool": "orders", "who": name}], "output": None}, {"thanked": len(late)}
         return [reading, {"calls": thanks, "output": output}]
 
-    runs = await runs_of(tmp_path, idea, desk, {who: answers(who) for who in ORDERS})
+    runs = await runs_of(tmp_path, idea, desk, {name: answers(name) for name in ORDERS})
     with pytest.raises(errors.RefineError, match="thank: a model carries it out for each item") as raised:
         await refine(runs, idea=idea, tools=desk.tools)
     assert raised.value.code == "other_shape"
@@ -120,31 +120,31 @@ async def test_a_filter_that_nobody_has_said_is_no_plan(tmp_path: Path) -> None:
     assert "remind was called 0 to 3 times" in raised.value.message
 
 
-def calling(who: str, most: int = 100) -> list[Any]:
-    calls = [{"_tool": "call_up", "who": who}] if DEBTS[who] > most else []
+def calling(name: str, most: int = 100) -> list[Any]:
+    calls = [{"_tool": "call_up", "who": name}] if DEBTS[name] > most else []
     return [
-        {"calls": [{"_tool": "debt", "who": who}], "output": None},
-        {"calls": calls, "output": {"owes": DEBTS[who]}},
+        {"calls": [{"_tool": "debt", "who": name}], "output": None},
+        {"calls": calls, "output": {"owes": DEBTS[name]}},
     ]
 
 
 async def called(folder: Path, words: str, most: int = 100) -> Refined:
-    own, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
-    runs = await runs_of(folder, own, desk, {who: calling(who, most) for who in DEBTS})
-    return await refine(runs, idea=own, tools=desk.tools)
+    idea, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
+    runs = await runs_of(folder, idea, desk, {name: calling(name, most) for name in DEBTS})
+    return await refine(runs, idea=idea, tools=desk.tools)
 
 
 @pytest.mark.rule("R15")
 async def test_a_call_that_is_made_now_and_then_has_the_one_condition_that_tells_when(tmp_path: Path) -> None:
-    found = await called(tmp_path, "Call whoever owes more than 100.")
-    (call,) = [call for call in found.plan["plan"] if call.get("_tool") == "call_up"]
+    refined = await called(tmp_path, "Call whoever owes more than 100.")
+    (call,) = [call for call in refined.plan["plan"] if call.get("_tool") == "call_up"]
     assert call["_when"] == "{†calls.0.owes > 100}"
     assert call["who"] == "†input.who"
-    assert found.proof.holds, found.proof.why
+    assert refined.proof.holds, refined.proof.why
     desk = Desk()
     agent = Agent(None, tools=desk.tools)
-    for who in ("bo", "gus"):
-        await agent.run([INPUT, found.plan], {"type": "object"}, input={"who": who})
+    for name in ("bo", "gus"):
+        await agent.run([INPUT, refined.plan], {"type": "object"}, input={"who": name})
     assert desk.reminded == ["gus"]
 
 
@@ -157,7 +157,7 @@ async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_deri
 
 @pytest.mark.rule("R15")
 async def test_a_condition_takes_three_examples_on_each_side(tmp_path: Path) -> None:
-    found = await called(tmp_path, "Call whoever owes more than 200.", most=200)
-    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt"]
-    assert found.left_out == {str(tmp_path / f"{who}.json"): "other_shape" for who in ("ana", "ed")}
-    assert not found.effects
+    refined = await called(tmp_path, "Call whoever owes more than 200.", most=200)
+    assert [call["_tool"] for call in refined.plan["plan"] if "_tool" in call] == ["debt"]
+    assert refined.left_out == {str(tmp_path / f"{name}.json"): "other_shape" for name in ("ana", "ed")}
+    assert not refined.effects

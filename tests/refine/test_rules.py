@@ -15,7 +15,7 @@ from actum.refine.explanation import Leaf
 from actum.refine.holes import Holes
 from actum.refine.terms import KnownValue, Term, Terms, known_within, value_key
 
-from .test_refining import INPUT, PEOPLE, desk, idea, keep, refined
+from .test_refining import INPUT, PEOPLE, desk, desk_idea, keep, refine_kept
 
 LANG = {
     "type": "input",
@@ -27,7 +27,7 @@ LANG = {
 }
 
 
-def made(folder: Path) -> Path:
+def new_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
@@ -41,25 +41,25 @@ async def greeted(folder: Path, langs: str, **more: Any) -> Refined:
         """A greeting."""
         return f"{lang} {email}"
 
-    asked: list[Any] = [LANG, "Greet the customer."]
+    context: list[Any] = [LANG, "Greet the customer."]
     runs: list[Path] = []
     for email, lang in zip(PEOPLE, langs.split(), strict=False):
         answers: list[Any] = [{"calls": [{"_tool": "greet", "email": email, "lang": lang}], "output": "†calls.0"}]
-        given = Idea(context=[*asked, {"type": "input", "input": {"lang": lang}}], schema={"type": "string"})
+        given = Idea(context=[*context, {"type": "input", "input": {"lang": lang}}], schema={"type": "string"})
         runs.append(await keep(folder, given, email, answers, tools))
-    return await refine(runs, idea=Idea(context=asked, schema={"type": "string"}), tools=tools, **more)
+    return await refine(runs, idea=Idea(context=context, schema={"type": "string"}), tools=tools, **more)
 
 
 @pytest.mark.rule("R11")
 async def test_what_never_varied_refers_to_nothing_unless_a_person_says_so(tmp_path: Path) -> None:
-    def lang(found: Refined) -> Any:
-        return next(call["lang"] for call in found.plan["plan"] if "_tool" in call)
+    def lang(refined: Refined) -> Any:
+        return next(call["lang"] for call in refined.plan["plan"] if "_tool" in call)
 
-    varied = await greeted(made(tmp_path / "varied"), "en fr en de")
+    varied = await greeted(new_folder(tmp_path / "varied"), "en fr en de")
     assert (lang(varied), varied.questions) == ("†input.lang", [])
-    same = await greeted(made(tmp_path / "same"), "en en en en")
+    same = await greeted(new_folder(tmp_path / "same"), "en en en en")
     assert [(question.leaf, question.value) for question in same.questions] == [("0.lang", "en")]
-    settled = await greeted(made(tmp_path / "settled"), "en en en en", confirm={"0.lang": "†input.lang"})
+    settled = await greeted(new_folder(tmp_path / "settled"), "en en en en", confirm={"0.lang": "†input.lang"})
     assert (lang(settled), settled.questions, settled.proof.holds) == ("†input.lang", [], True)
 
 
@@ -68,8 +68,8 @@ def test_values_of_four_types_are_four_values() -> None:
     assert len({value_key(value) for value in (1, 1.0, "1", True)}) == 4
 
     def giving(values: list[Any]) -> list[Term]:
-        wanted = {value_key(values[0])}
-        return Terms([KnownValue("input.n", (1, 2, 3))], (), lambda _: False, wanted).giving(values, ())
+        keys = {value_key(values[0])}
+        return Terms([KnownValue("input.n", (1, 2, 3))], (), lambda _: False, keys).giving(values, ())
 
     assert [term.text for term in giving([1, 2, 3])] == ["†input.n"]
     assert giving([1.0, 2.0, 3.0]) == giving(["1", "2", "3"]) == giving([True, 2, 3]) == []
@@ -94,7 +94,7 @@ async def reminded(folder: Path, **more: Any) -> Refined:
         """Remind him."""
         return "done"
 
-    own = Idea(context=[INPUT, "Remind the customer."], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "Remind the customer."], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:5]:
         answers: list[Any] = [
@@ -102,8 +102,8 @@ async def reminded(folder: Path, **more: Any) -> Refined:
             {"calls": [{"_tool": "account", "id": PEOPLE[email]["id"]}], "output": None},
             {"calls": [{"_tool": "remind", "id": PEOPLE[email]["id"]}], "output": "†calls.0"},
         ]
-        runs.append(await keep(folder, own, email, answers, tools))
-    return await refine(runs, idea=own, tools=tools, **more)
+        runs.append(await keep(folder, idea, email, answers, tools))
+    return await refine(runs, idea=idea, tools=tools, **more)
 
 
 @pytest.mark.rule("R6")
@@ -112,11 +112,13 @@ async def test_what_a_read_showed_in_all_runs_is_a_question_that_a_person_can_an
     tmp_path: Path, is_expected: bool
 ) -> None:
     """The leaf is named by its call, whatever the plan expects before it."""
-    asked = await reminded(made(tmp_path / "asked"))
-    assert [(question.leaf, question.value) for question in asked.questions] == [("calls.1.status", "active")]
-    found = await reminded(made(tmp_path / "found"), **{"confirm" if is_expected else "ignore": ["calls.1.status"]})
-    assert not found.questions
-    assert ("status == 'active'" in json.dumps(found.plan)) is is_expected
+    unanswered = await reminded(new_folder(tmp_path / "asked"))
+    assert [(question.leaf, question.value) for question in unanswered.questions] == [("calls.1.status", "active")]
+    refined = await reminded(
+        new_folder(tmp_path / "found"), **{"confirm" if is_expected else "ignore": ["calls.1.status"]}
+    )
+    assert not refined.questions
+    assert ("status == 'active'" in json.dumps(refined.plan)) is is_expected
 
 
 @pytest.mark.rule("R15")
@@ -145,7 +147,7 @@ async def test_each_call_of_an_optional_block_expects_that_its_explanations_agre
         """Write to a customer."""
         return "written"
 
-    own = Idea(context=[INPUT, "Call and write to whoever owes more than 100."], schema={"type": "object"})
+    idea = Idea(context=[INPUT, "Call and write to whoever owes more than 100."], schema={"type": "object"})
     runs: list[Path] = []
     for email, owed in owes.items():
         calls = [{"_tool": "call_up", "name": f"{email}-1"}, {"_tool": "write_to", "id": f"{email}2"}]
@@ -153,9 +155,9 @@ async def test_each_call_of_an_optional_block_expects_that_its_explanations_agre
             {"calls": [{"_tool": "debt", "email": email}], "output": None},
             {"calls": calls if owed > 100 else [], "output": {"owes": owed}},
         ]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
-    found = await refine(runs, idea=own, tools=tools)
-    elements = found.plan["plan"]
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
+    refined = await refine(runs, idea=idea, tools=tools)
+    elements = refined.plan["plan"]
     for tool, agreeing in (("call_up", "name == †calls.0.alias"), ("write_to", "id == †calls.0.code")):
         at = next(at for at, element in enumerate(elements) if element.get("_tool") == tool)
         expected = f"not (†calls.0.owes > 100) or (†calls.0.{agreeing})"
@@ -191,17 +193,17 @@ async def test_what_a_read_showed_in_all_runs_is_expected_as_far_as_it_may_be_li
         calls += 1
         return f"{email} is well"
 
-    own = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:4]:
         answers: list[Any] = [
             {"calls": [{"_tool": "account", "email": email}], "output": None},
             {"calls": [{"_tool": "mood", "email": email}], "output": "†calls.0"},
         ]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
-    made, found = calls, await refine(runs, idea=own, tools=tools)
-    assert (found.proof.holds, found.questions, calls) == (True, [], made)
-    plan = json.dumps(found.plan, ensure_ascii=False)
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
+    calls_before, refined = calls, await refine(runs, idea=idea, tools=tools)
+    assert (refined.proof.holds, refined.questions, calls) == (True, [], calls_before)
+    plan = json.dumps(refined.plan, ensure_ascii=False)
     for condition in ("is_open == True", "ended == None", "notes == []", "kind == 'firm'"):
         assert f"†calls.0.{condition}" in plan
     assert "gold" not in plan
@@ -217,16 +219,16 @@ async def test_a_run_of_more_than_64_calls_is_no_example(tmp_path: Path, count: 
         """Add it to the list."""
         return "added"
 
-    own = Idea(context=[INPUT, "Add the customer very often."], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "Add the customer very often."], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:5]:
         answers: list[Any] = [{"calls": [{"_tool": "add", "email": email}] * count, "output": email}]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
     if count <= 64:
-        assert (await refine(runs, idea=own, tools=tools)).proof.holds
+        assert (await refine(runs, idea=idea, tools=tools)).proof.holds
         return
     with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(too_large: 5\)"):
-        await refine(runs, idea=own, tools=tools)
+        await refine(runs, idea=idea, tools=tools)
 
 
 @pytest.mark.rule("R5")
@@ -244,18 +246,18 @@ async def test_a_call_that_failed_is_left_out_if_it_only_reads_and_else_ends_the
             raise OSError("away")
         return f"{email} is well"
 
-    own = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "How is the customer?"], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:5]:
         call = {"calls": [{"_tool": "look", "email": email}], "output": None}
-        runs.append(await keep(tmp_path, own, email, [call, call, {"calls": [], "output": f"{email} is well"}], tools))
+        runs.append(await keep(tmp_path, idea, email, [call, call, {"calls": [], "output": f"{email} is well"}], tools))
     if effects == "none":
-        found = await refine(runs, idea=own, tools=tools)
-        assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["look"]
-        assert found.proof.holds
+        refined = await refine(runs, idea=idea, tools=tools)
+        assert [call["_tool"] for call in refined.plan["plan"] if "_tool" in call] == ["look"]
+        assert refined.proof.holds
         return
     with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(failed_effect: 5\)"):
-        await refine(runs, idea=own, tools=tools)
+        await refine(runs, idea=idea, tools=tools)
 
 
 @pytest.mark.rule("R5")
@@ -269,18 +271,18 @@ async def test_what_all_examples_referred_to_is_the_only_explanation(tmp_path: P
         """Find a customer."""
         return {"first": email[0], "letter": email[0]}
 
-    own = Idea(context=[INPUT, "Say the letter."], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "Say the letter."], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:4]:
         call: dict[str, Any] = {"calls": [{"_tool": "find", "email": email}], "output": None}
         answers: list[Any] = (
             [call | {"output": written}] if "calls" in written else [call, {"calls": [], "output": written}]
         )
-        runs.append(await keep(tmp_path, own, email, answers, tools))
-    found = await refine(runs, idea=own, tools=tools)
-    assert (found.plan["output"], found.proof.holds) == ("†calls.0.first", True)
-    assert "letter ==" not in str(found.plan)
-    assert "== †calls.0.letter" not in str(found.plan)
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
+    refined = await refine(runs, idea=idea, tools=tools)
+    assert (refined.plan["output"], refined.proof.holds) == ("†calls.0.first", True)
+    assert "letter ==" not in str(refined.plan)
+    assert "== †calls.0.letter" not in str(refined.plan)
 
 
 @pytest.mark.rule("R6")
@@ -298,17 +300,17 @@ async def test_equal_reads_with_an_effect_between_are_two(tmp_path: Path) -> Non
         balances[email] -= 1
         return "paid"
 
-    own = Idea(context=[INPUT, "Pay, and say what is left."], schema={"type": "integer"})
+    idea = Idea(context=[INPUT, "Pay, and say what is left."], schema={"type": "integer"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:5]:
         calls = [{"_tool": tool, "email": email} for tool in ("balance", "pay", "balance")]
         turns: list[Any] = [{"calls": [call], "output": None} for call in calls]
-        runs.append(await keep(tmp_path, own, email, [*turns, {"calls": [], "output": balances[email] - 1}], tools))
-    found = await refine(runs, idea=own, tools=tools)
-    calls = [at for at, call in enumerate(found.plan["plan"]) if "_tool" in call]
-    assert [found.plan["plan"][at]["_tool"] for at in calls] == ["balance", "pay", "balance"]
-    assert found.plan["output"] == f"†calls.{calls[-1]}"
-    assert found.proof.holds
+        runs.append(await keep(tmp_path, idea, email, [*turns, {"calls": [], "output": balances[email] - 1}], tools))
+    refined = await refine(runs, idea=idea, tools=tools)
+    calls = [at for at, call in enumerate(refined.plan["plan"]) if "_tool" in call]
+    assert [refined.plan["plan"][at]["_tool"] for at in calls] == ["balance", "pay", "balance"]
+    assert refined.plan["output"] == f"†calls.{calls[-1]}"
+    assert refined.proof.holds
 
 
 ROWS: list[list[dict[str, Any]]] = [
@@ -361,7 +363,7 @@ def test_a_dearer_class_comes_after_and_a_position_never() -> None:
 async def test_runs_whose_author_repeated_a_call_or_made_it_optional_are_no_examples(
     tmp_path: Path, way: dict[str, Any]
 ) -> None:
-    tools, own = Tools(), Idea(context=[INPUT, "Greet."], schema={"type": "string"})
+    tools, idea = Tools(), Idea(context=[INPUT, "Greet."], schema={"type": "string"})
 
     @tools.tool(effects="none")
     def greet(email: str) -> str:
@@ -371,9 +373,9 @@ async def test_runs_whose_author_repeated_a_call_or_made_it_optional_are_no_exam
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:4]:
         answers: list[Any] = [{"calls": [{"_tool": "greet", "email": email, **way}], "output": f"Hello {email}"}]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
     with pytest.raises(errors.RefineError, match=r"none of the runs is an example \(other_shape: 4\)"):
-        await refine(runs, idea=own, tools=tools)
+        await refine(runs, idea=idea, tools=tools)
 
 
 @pytest.mark.rule("R16")
@@ -397,7 +399,9 @@ async def test_two_optional_calls_under_two_conditions_are_no_plan(tmp_path: Pat
         """The street of a customer."""
         return f"street {email}"
 
-    own = Idea(context=[INPUT, "Phone if it is more than 100, street if more than 50 days."], schema={"type": "string"})
+    idea = Idea(
+        context=[INPUT, "Phone if it is more than 100, street if more than 50 days."], schema={"type": "string"}
+    )
     runs: list[Path] = []
     for email, (owes, days) in owed.items():
         calls = [{"_tool": "phone", "email": email}] if owes > 100 else []
@@ -406,17 +410,17 @@ async def test_two_optional_calls_under_two_conditions_are_no_plan(tmp_path: Pat
             {"calls": [{"_tool": "debt", "email": email}], "output": None},
             {"calls": calls, "output": email},
         ]
-        runs.append(await keep(tmp_path, own, email, answers, tools))
-    found = await refine(runs, idea=own, tools=tools)
-    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt"]
-    assert set(found.left_out.values()) == {"other_shape"}
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
+    refined = await refine(runs, idea=idea, tools=tools)
+    assert [call["_tool"] for call in refined.plan["plan"] if "_tool" in call] == ["debt"]
+    assert set(refined.left_out.values()) == {"other_shape"}
 
 
 @pytest.mark.rule("R18")
 @pytest.mark.parametrize(("last", "how"), [("then we go to Bern", "read"), ("nobody knows where to", None)])
 def test_a_value_is_read_only_where_the_text_of_every_example_has_it(last: str, how: str | None) -> None:
-    said = KnownValue("input.said", ("first we go to Rome", "now we go to Oslo", last))
-    holes = Holes(["weather"], [said], Author(words="", tools={}))
+    text = KnownValue("input.said", ("first we go to Rome", "now we go to Oslo", last))
+    holes = Holes(["weather"], [text], Author(words="", tools={}))
     filled = holes.filled(["Rome", "Oslo", "Bern"], Leaf("0.city", (), "weather", 0, ("city",)))
     assert (None if filled is None else filled.how) == how
 
@@ -434,42 +438,42 @@ async def test_a_parameter_that_is_declared_secret_is_never_a_constant(tmp_path:
     async def look(email: str, pin: str) -> str:
         return f"{email} is well"
 
-    own = Idea(context=[INPUT, "How is the customer? The pin is 1234."], schema={"type": "string"})
+    idea = Idea(context=[INPUT, "How is the customer? The pin is 1234."], schema={"type": "string"})
     runs: list[Path] = []
     for email in tuple(PEOPLE)[:4]:
         call = {"_tool": "look", "email": email, "pin": "1234"}
-        runs.append(await keep(tmp_path, own, email, [{"calls": [call], "output": "†calls.0"}], tools))
+        runs.append(await keep(tmp_path, idea, email, [{"calls": [call], "output": "†calls.0"}], tools))
     with pytest.raises(errors.RefineError) as raised:
-        await refine(runs, idea=own, tools=tools, confirm=["0.pin"])
+        await refine(runs, idea=idea, tools=tools, confirm=["0.pin"])
     assert raised.value.code == "secret"
 
 
 @pytest.mark.rule("R32")
 @pytest.mark.parametrize(("secret", "is_read"), [("hunter2", False), ("another", True)])
 def test_a_text_with_a_secret_is_shown_to_no_reader(secret: str, is_read: bool) -> None:
-    said = KnownValue("input.said", tuple(f"my password is hunter2, go to {city}" for city in ("Rome", "Oslo", "Bern")))
-    holes = Holes(["weather"], [said], Author(words="", tools={}), {secret}, fills=True)
+    text = KnownValue("input.said", tuple(f"my password is hunter2, go to {city}" for city in ("Rome", "Oslo", "Bern")))
+    holes = Holes(["weather"], [text], Author(words="", tools={}), {secret}, fills=True)
     filled = holes.filled(["Rome", "Oslo", "Bern"], Leaf("0.city", (), "weather", 0, ("city",)))
     assert (filled is not None) is is_read
 
 
 @pytest.mark.rule("R2", "R33")
 async def test_sealed_requests_are_a_family_of_their_own(tmp_path: Path) -> None:
-    plans, own = Plans(tmp_path / "plans.db"), Idea(context=[INPUT, "Say the city."], schema={"type": "string"})
-    sealed = await plans.family(Agent(None, tools=Tools(), config=Config(sealed=True)), own)
-    assert sealed != await plans.family(Agent(None, tools=Tools()), own)
+    plans, idea = Plans(tmp_path / "plans.db"), Idea(context=[INPUT, "Say the city."], schema={"type": "string"})
+    sealed = await plans.family(Agent(None, tools=Tools(), config=Config(sealed=True)), idea)
+    assert sealed != await plans.family(Agent(None, tools=Tools()), idea)
 
 
 @pytest.mark.rule("R37")
 async def test_a_function_that_does_something_else_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = await refined(tmp_path)
+    refined = await refine_kept(tmp_path)
 
     def write(_: object) -> str:
         return "async def outlook(email):\n    return {}\n"
 
     monkeypatch.setattr("actum.refine.python_proof.PythonFunction.source", write)
     with pytest.raises(errors.RefineError, match="the function does something else") as raised:
-        await as_python(found, [], tmp_path / "outlook.py", idea=idea(), tools=desk())
+        await as_python(refined, [], tmp_path / "outlook.py", idea=desk_idea(), tools=desk())
     assert raised.value.code == "not_python"
