@@ -18,12 +18,12 @@ TEXTS = st.lists(st.sampled_from([*"ab ({})'\"\\f.", "†", "††", "{†calls
 
 
 def read(text: str, cuts: list[int]) -> tuple[str, bool]:
-    arriving, shown = ArrivingText(), ""
+    arriving, literal = ArrivingText(), ""
     marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     for start, end in pairwise(marks):
-        shown += arriving.add(text[start:end])
-    shown += arriving.end()
-    return shown, arriving.is_filled
+        literal += arriving.add(text[start:end])
+    literal += arriving.end()
+    return literal, arriving.is_filled
 
 
 @pytest.mark.rule("E1", "O1")
@@ -33,14 +33,14 @@ def test_what_is_shown_is_the_literal_text_up_to_the_first_group(text: str, cuts
         whole = read_computed(text)
     except ComputingSyntax:
         return
-    shown, is_filled = read(text, cuts)
+    literal, is_filled = read(text, cuts)
     if is_expression(text):
-        assert (shown, is_filled) == ("", True)
+        assert (literal, is_filled) == ("", True)
     elif isinstance(whole, Computed):
         first = whole.parts[0]
-        assert (shown, is_filled) == (first if isinstance(first, str) else "", True)
+        assert (literal, is_filled) == (first if isinstance(first, str) else "", True)
     else:
-        assert (shown, is_filled) == (whole, False)
+        assert (literal, is_filled) == (whole, False)
 
 
 @pytest.mark.rule("E1")

@@ -29,8 +29,8 @@ REFERENCES = st.builds(
 
 def nested(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """Expressions as parsing gives them: no choice right inside a choice, no sequence inside a sequence."""
-    choice = st.lists(inner.filter(lambda one: not isinstance(one, First)), min_size=2, max_size=3)
-    sequence = st.lists(inner.filter(lambda one: not isinstance(one, Each)), min_size=2, max_size=3)
+    choice = st.lists(inner.filter(lambda option: not isinstance(option, First)), min_size=2, max_size=3)
+    sequence = st.lists(inner.filter(lambda part: not isinstance(part, Each)), min_size=2, max_size=3)
     return choice.map(lambda options: First(tuple(options))) | sequence.map(lambda parts: Each(tuple(parts)))
 
 
@@ -51,13 +51,13 @@ def test_an_expression_is_read_as_it_is_printed(expression: Expression) -> None:
 @pytest.mark.rule("O5")
 @given(EXPRESSIONS, st.dictionaries(REFERENCES, st.none() | st.integers(), max_size=6))
 def test_evaluating_follows_the_definition(expression: Expression, held: dict[Reference, int | None]) -> None:
-    def naive(one: Expression) -> object:
-        if isinstance(one, Reference):
-            return held.get(one, MISSING)
-        if isinstance(one, First):
-            return next((value for option in one.options if (value := naive(option)) is not MISSING), MISSING)
-        assert isinstance(one, Each)
-        values = [naive(part) for part in one.parts]
+    def naive(expression: Expression) -> object:
+        if isinstance(expression, Reference):
+            return held.get(expression, MISSING)
+        if isinstance(expression, First):
+            return next((value for option in expression.options if (value := naive(option)) is not MISSING), MISSING)
+        assert isinstance(expression, Each)
+        values = [naive(part) for part in expression.parts]
         return MISSING if MISSING in values else values[-1]
 
     assert evaluate(expression, lambda reference: held.get(reference, MISSING)) is naive(expression)
@@ -83,7 +83,7 @@ def test_an_expression_bomb_is_refused_at_once(text: str) -> None:
 
 @pytest.mark.rule("O1")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "complaint"),
     [
         ("†", "a kind must follow † at character 1 of '†'"),
         ("†state.", "no path segment can be read at character 6 of '†state.'"),
@@ -97,10 +97,10 @@ def test_an_expression_bomb_is_refused_at_once(text: str) -> None:
     ],
     ids=lambda text: text[:30],
 )
-def test_what_is_no_reference_is_told_with_its_place(text: str, said: str) -> None:
+def test_what_is_no_reference_is_told_with_its_place(text: str, complaint: str) -> None:
     with pytest.raises(ReferenceSyntax) as caught:
         parse(text)
-    assert str(caught.value) == said
+    assert str(caught.value) == complaint
 
 
 @pytest.mark.rule("O1")

@@ -103,7 +103,7 @@ def test_an_index_far_behind_the_end_is_refused_before_anything_changes() -> Non
 
 @pytest.mark.rule("O4")
 @pytest.mark.parametrize(
-    ("held", "method", "path", "value", "said"),
+    ("held", "method", "path", "value", "complaint"),
     [
         ({"a": [1]}, "set", ("a", "b"), 1, ".a is a list: it has no key 'b'"),
         ([1], "set", ("b",), 1, "the value is a list: it has no key 'b'"),
@@ -119,10 +119,10 @@ def test_an_index_far_behind_the_end_is_refused_before_anything_changes() -> Non
     ],
 )
 def test_a_write_that_does_not_fit_says_where_and_why_and_changes_nothing(
-    held: Any, method: OutputMethod, path: Path, value: Any, said: str
+    held: Any, method: OutputMethod, path: Path, value: Any, complaint: str
 ) -> None:
     fold = Fold(copy.deepcopy(held))
     with pytest.raises(UnfitWrite) as caught:
         fold.write(method, path, value)
-    assert str(caught.value) == said
+    assert str(caught.value) == complaint
     assert fold.read() == held

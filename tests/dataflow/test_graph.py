@@ -101,7 +101,7 @@ def test_nothing_runs_twice_too_early_or_never(plan: Plan, choices: list[int]) -
             before = len(run.started)
             run.finish(choice // 2)
             for number in run.started[before:]:
-                assert all(evaluate(one, run.value) is not MISSING for one in plan[number][0])
+                assert all(evaluate(expression, run.value) is not MISSING for expression in plan[number][0])
         elif run.arrived < len(plan):
             run.arrive()
     while run.running or run.arrived < len(plan):
@@ -111,7 +111,7 @@ def test_nothing_runs_twice_too_early_or_never(plan: Plan, choices: list[int]) -
     assert judged.keys() == set(range(len(plan))) - set(run.started)
     for number, verdict in judged.items():
         expressions = plan[number][0]
-        blocked = [one for one in expressions if evaluate(one, run.value) is MISSING]
+        blocked = [expression for expression in expressions if evaluate(expression, run.value) is MISSING]
         assert blocked or verdict.fate in {Fate.CYCLE, Fate.FAILED, Fate.SKIPPED, Fate.FREE}
 
 
@@ -130,5 +130,5 @@ def test_a_ring_of_calls_is_one_cycle_and_what_hangs_on_it_fails(size: int, rand
     judged = verdicts(graph, lambda _: False)
     cycle = [node.number for node in judged[0].nodes]
     assert [judged[n].fate for n in range(size)] == [Fate.CYCLE] * size
-    assert all(following[one] == other for one, other in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+    assert all(following[number] == other for number, other in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
     assert judged[size].fate is Fate.FAILED

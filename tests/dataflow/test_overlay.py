@@ -26,9 +26,9 @@ Log = list[tuple[OutputMethod, Path, Any, "str | None"]]
 def value_of(log: Log, instance: str | None) -> Any:
     """The shared log first, the instance's own writes on top."""
     value: Any = MISSING
-    for one in dict.fromkeys([None, instance]):
+    for layer in dict.fromkeys([None, instance]):
         for method, path, written, owner in log:
-            if owner == one:
+            if owner == layer:
                 value = folded(value, method, path, written)
     return value
 
@@ -57,8 +57,8 @@ def test_any_interleaving_reads_as_the_shared_log_with_the_instances_own_on_top(
         for reader in (None, "①", "②"):
             expected = value_of(done, reader)
             assert layers.read((), reader) == expected
-            for one in [*paths, path, path[:1]]:
-                assert layers.read(one, reader) == read(expected, one)
+            for target in [*paths, path, path[:1]]:
+                assert layers.read(target, reader) == read(expected, target)
 
 
 @pytest.mark.rule("I2")

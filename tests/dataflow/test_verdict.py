@@ -94,26 +94,26 @@ def test_a_call_that_waits_is_judged_by_what_it_waits_for(case: str) -> None:
 
 @pytest.mark.rule("C7")
 def test_a_failure_names_the_call_that_failed_and_the_reference() -> None:
-    found = judged(ended(Status.FAILED), waits("†state.a.b"))[1]
-    assert ([node.number for node in found.nodes], found.references) == ([0], (Reference("state", ("a", "b")),))
+    verdict = judged(ended(Status.FAILED), waits("†state.a.b"))[1]
+    assert ([node.number for node in verdict.nodes], verdict.references) == ([0], (Reference("state", ("a", "b")),))
 
 
 @pytest.mark.rule("P1")
 def test_a_cycle_names_its_calls_in_their_order_and_no_other() -> None:
-    found = judged(waits("†calls.1"), waits("†calls.2"), waits("†calls.3"), waits("†calls.1"))
-    assert [node.number for node in found[1].nodes] == [1, 2, 3]
+    verdicts = judged(waits("†calls.1"), waits("†calls.2"), waits("†calls.3"), waits("†calls.1"))
+    assert [node.number for node in verdicts[1].nodes] == [1, 2, 3]
 
 
 @pytest.mark.rule("C7")
 def test_a_proposal_names_the_gate_that_it_is_held_by() -> None:
-    found = judged(waits("†state.approvals.x", "†state.a"), waits("†state.a"))
-    assert {verdict.references for verdict in found.values()} == {(Reference("state", ("approvals", "x")),)}
+    verdicts = judged(waits("†state.approvals.x", "†state.a"), waits("†state.a"))
+    assert {verdict.references for verdict in verdicts.values()} == {(Reference("state", ("approvals", "x")),)}
 
 
 @pytest.mark.rule("C7")
 def test_an_open_gate_holds_nobody() -> None:
-    found = judged(waits("†state.approvals *> †state.z"), approvals={"x": True})
-    assert found[0].fate is DEAD
+    verdicts = judged(waits("†state.approvals *> †state.z"), approvals={"x": True})
+    assert verdicts[0].fate is DEAD
 
 
 @pytest.mark.rule("C7", "P1")
@@ -121,9 +121,9 @@ def test_an_open_gate_holds_nobody() -> None:
 def test_a_value_that_a_call_before_it_was_to_replace_is_free_to_be_read_once_that_is_refused(
     frees: bool, fate: Fate
 ) -> None:
-    found = judged(waits("†state.z", "†state.a"), waits("†state.a"), frees=frees, a=1)
-    assert found[0].fate is DEAD
-    assert found[1].fate is fate
+    verdicts = judged(waits("†state.z", "†state.a"), waits("†state.a"), frees=frees, a=1)
+    assert verdicts[0].fate is DEAD
+    assert verdicts[1].fate is fate
 
 
 @pytest.mark.rule("P1")

@@ -16,12 +16,12 @@ pytestmark = pytest.mark.rule("O8", "L8")
 CALL: Json = {"_tool": "put"}
 
 
-def left(of: str, **marks: Any) -> Json:
-    return {"type": "state", "state": {}, "_call": CALL, "_of": of, **marks}
+def left(place: str, **marks: Any) -> Json:
+    return {"type": "state", "state": {}, "_call": CALL, "_of": place, **marks}
 
 
-def failed(of: str) -> Json:
-    return {"type": "error", "call": CALL, "error": "no", "_of": of}
+def failed(place: str) -> Json:
+    return {"type": "error", "call": CALL, "error": "no", "_of": place}
 
 
 ORDERS: list[tuple[list[Json], list[int]]] = [

@@ -29,7 +29,7 @@ STATE: Json = {"type": "state", "a": 1}
 def test_what_is_kept_of_a_question_says_what_it_is_about_and_nothing_empty(
     authored: Json, derived: tuple[str, ...], seal: str, more: Json
 ) -> None:
-    asked = Asked.about(Call(CALL), Call(authored), derived)
-    shown: dict[str, Any] = asked.shown([STATE], seal)
-    when = {key: one for key, one in authored.items() if key == "_when"}
-    assert shown == {"call": {**CALL, **when}, "context": [STATE], **more}
+    question = Asked.about(Call(CALL), Call(authored), derived)
+    kept: dict[str, Any] = question.shown([STATE], seal)
+    when = {key: value for key, value in authored.items() if key == "_when"}
+    assert kept == {"call": {**CALL, **when}, "context": [STATE], **more}

@@ -12,7 +12,7 @@ from actum import Config, Limits, Settings, errors
 
 @pytest.mark.rule("X1")
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "complaint"),
     [
         ({"drain": -1}, "drain must be a number of seconds, not -1"),
         ({"drain": True}, "drain must be a number of seconds, not True"),
@@ -38,24 +38,24 @@ from actum import Config, Limits, Settings, errors
     ],
     ids=str,
 )
-def test_what_a_config_can_not_be_is_told_with_its_field(given: dict[str, Any], said: str) -> None:
+def test_what_a_config_can_not_be_is_told_with_its_field(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Config(**given)
     (name,) = given
-    assert (str(caught.value), caught.value.path) == (f"at config.{name}: {said}", f"config.{name}")
+    assert (str(caught.value), caught.value.path) == (f"at config.{name}: {complaint}", f"config.{name}")
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "complaint"),
     [
         ({"spread": ["a", 1]}, "at config.spread.1: spread must be true, false or a list of tools: 1 is not one"),
         ({"grants": [None]}, "at config.grants.0: grants must be a list of names: None is not one"),
     ],
 )
-def test_an_item_of_a_list_that_is_no_name_is_named_by_its_place(given: Any, said: str) -> None:
+def test_an_item_of_a_list_that_is_no_name_is_named_by_its_place(given: Any, complaint: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Config(**given)
-    assert str(caught.value) == said
+    assert str(caught.value) == complaint
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_a_limit_is_a_number_that_is_not_negative_or_none(name: str) -> None:
         with pytest.raises(errors.SchemaError) as caught:
             Limits(**{name: value})
         kind = "number" if name in {"seconds", "usd"} else "whole number"
-        told = f"at limits.{name}: {name} must be a {kind} that is not negative, or None, not {value!r}"
-        assert (str(caught.value), caught.value.path) == (told, f"limits.{name}")
+        complaint = f"at limits.{name}: {name} must be a {kind} that is not negative, or None, not {value!r}"
+        assert (str(caught.value), caught.value.path) == (complaint, f"limits.{name}")
 
 
 @pytest.mark.rule("L5")
@@ -96,7 +96,7 @@ def test_what_is_counted_has_a_whole_number_as_its_limit(name: str) -> None:
 
 @pytest.mark.rule("L5")
 @pytest.mark.parametrize(
-    ("own", "by", "name", "least"),
+    ("limits", "by", "name", "least"),
     [
         ({"requests": 7}, {"requests": 3}, "requests", 3),
         ({"requests": 3}, {"requests": 7}, "requests", 3),
@@ -107,12 +107,14 @@ def test_what_is_counted_has_a_whole_number_as_its_limit(name: str) -> None:
         ({"calls": 4}, {"requests": 1}, "calls", 4),
     ],
 )
-def test_limits_are_narrowed_and_never_widened(own: dict[str, Any], by: dict[str, Any], name: str, least: Any) -> None:
-    assert getattr(Limits(**own).narrowed(by), name) == least
+def test_limits_are_narrowed_and_never_widened(
+    limits: dict[str, Any], by: dict[str, Any], name: str, least: Any
+) -> None:
+    assert getattr(Limits(**limits).narrowed(by), name) == least
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "complaint"),
     [
         ({"temperature": -1}, "temperature must be a number that is not negative, not -1"),
         ({"top_p": True}, "top_p must be a number that is not negative, not True"),
@@ -134,12 +136,12 @@ def test_limits_are_narrowed_and_never_widened(own: dict[str, Any], by: dict[str
     ],
     ids=str,
 )
-def test_what_a_setting_can_not_be_is_told_with_its_field(given: dict[str, Any], said: str) -> None:
+def test_what_a_setting_can_not_be_is_told_with_its_field(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Settings(**given)
     (name,) = given
     path = f"config.settings.{name}"
-    assert (str(caught.value), caught.value.path) == (f"at {path}: {said}", path)
+    assert (str(caught.value), caught.value.path) == (f"at {path}: {complaint}", path)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_what_a_setting_can_be_is_kept(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "complaint"),
     [
         ({"service_tier": "flex"}, "no setting 'service_tier'; did you mean 'tier'?"),
         ({"openai_reasoning_effort": "low"}, "no setting 'openai_reasoning_effort'; did you mean 'thinking'?"),
@@ -173,8 +175,11 @@ def test_what_a_setting_can_be_is_kept(given: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_a_setting_that_is_called_otherwise_here_is_named(given: dict[str, Any], said: str) -> None:
+def test_a_setting_that_is_called_otherwise_here_is_named(given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Settings.of(given)
     (name,) = given
-    assert (str(caught.value), caught.value.path) == (f"at config.settings.{name}: {said}", f"config.settings.{name}")
+    assert (str(caught.value), caught.value.path) == (
+        f"at config.settings.{name}: {complaint}",
+        f"config.settings.{name}",
+    )

@@ -98,7 +98,7 @@ def test_a_context_seen_from_an_instance() -> None:
 
 @pytest.mark.rule("M3", "C9")
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "complaint"),
     [
         (5, 'a message must be a JSON object, {"type": "user", "message": …}, not a int'),
         ({"type": "state", "state": {1: 2}}, "the key 1 is not a string"),
@@ -134,32 +134,32 @@ def test_a_context_seen_from_an_instance() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_with_a_message_is_told_with_its_index(message: Any, said: str) -> None:
+def test_what_is_wrong_with_a_message_is_told_with_its_index(message: Any, complaint: str) -> None:
     with pytest.raises(errors.MessageError) as caught:
         _ = Context([{"type": "state", "x": [1]}, message]).state
-    assert (str(caught.value), caught.value.index) == (f"message 1: {said}", 1)
+    assert (str(caught.value), caught.value.index) == (f"message 1: {complaint}", 1)
 
 
 def test_what_is_wrong_inside_of_a_suspended_delegate_is_told_with_its_place() -> None:
     inner = [{"type": "text", "text": "x"}, {"type": "state", "_shown": -1}]
     with pytest.raises(errors.MessageError) as caught:
         Context([{"type": "suspended", "of": "0.0", "call": {"_tool": "ask"}, "context": inner}])
-    told = "'_shown' must be a whole number that is not negative"
+    complaint = "'_shown' must be a whole number that is not negative"
     assert (caught.value.index, caught.value.path) == (0, "context[1]")
-    assert str(caught.value).endswith(told)
+    assert str(caught.value).endswith(complaint)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "complaint"),
     [
         (5, "a context is a text or a list of messages, not 5"),
         ({"type": "state"}, "a context is a text or a list of messages, not {'type': 'state'}"),
     ],
 )
-def test_what_is_no_context_is_told(given: Any, said: str) -> None:
+def test_what_is_no_context_is_told(given: Any, complaint: str) -> None:
     with pytest.raises(errors.MessageError) as caught:
         Context(given)
-    assert str(caught.value) == said
+    assert str(caught.value) == complaint
 
 
 def test_what_a_context_lacks_is_told_in_full() -> None:

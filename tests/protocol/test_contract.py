@@ -14,8 +14,8 @@ TEXT: Json = {"type": "string"}
 WHOLE: Json = {"type": "integer"}
 
 
-def merged(own: Json, takes: Json | None = None, gives: Json | None = None, defaults: tuple[str, ...] = ()) -> Tool:
-    return merge_contract(parse_tool({"_delegate": "d.json", **own}, "ask"), takes, gives, defaults)
+def merged(schema: Json, takes: Json | None = None, gives: Json | None = None, defaults: tuple[str, ...] = ()) -> Tool:
+    return merge_contract(parse_tool({"_delegate": "d.json", **schema}, "ask"), takes, gives, defaults)
 
 
 PARAMETERS: dict[str, tuple[Json, Json | None, Json]] = {
@@ -43,12 +43,12 @@ PARAMETERS: dict[str, tuple[Json, Json | None, Json]] = {
 
 @pytest.mark.parametrize("case", PARAMETERS)
 def test_the_parameters_are_those_of_both(case: str) -> None:
-    own, takes, expected = PARAMETERS[case]
-    assert merged(own, takes).parameters["properties"] == expected
+    schema, takes, expected = PARAMETERS[case]
+    assert merged(schema, takes).parameters["properties"] == expected
 
 
 @pytest.mark.parametrize(
-    ("own", "takes", "defaults", "required"),
+    ("requires", "takes", "defaults", "required"),
     [
         (["a"], ["b"], (), ["a", "b"]),
         (["a"], ["a"], (), ["a"]),
@@ -58,15 +58,15 @@ def test_the_parameters_are_those_of_both(case: str) -> None:
     ],
 )
 def test_what_either_requires_is_required_but_for_the_delegates_defaults(
-    own: list[str], takes: list[str], defaults: tuple[str, ...], required: list[str]
+    requires: list[str], takes: list[str], defaults: tuple[str, ...], required: list[str]
 ) -> None:
     names: Json = {"properties": dict.fromkeys("abc", TEXT)}
-    tool = merged({**names, "required": own}, {**names, "required": takes}, defaults=defaults)
+    tool = merged({**names, "required": requires}, {**names, "required": takes}, defaults=defaults)
     assert tool.parameters.get("required", []) == required
 
 
 @pytest.mark.parametrize(
-    ("own", "gives", "output"),
+    ("schema", "gives", "output"),
     [
         ({}, None, None),
         ({}, TEXT, TEXT),
@@ -76,12 +76,12 @@ def test_what_either_requires_is_required_but_for_the_delegates_defaults(
         ({"_output": TEXT}, {"maxLength": 5}, {"allOf": [TEXT, {"maxLength": 5}]}),
     ],
 )
-def test_the_result_fits_both(own: Json, gives: Json | None, output: Json | None) -> None:
-    assert merged(own, gives=gives).output == output
+def test_the_result_fits_both(schema: Json, gives: Json | None, output: Json | None) -> None:
+    assert merged(schema, gives=gives).output == output
 
 
 @pytest.mark.parametrize(
-    ("own", "takes", "gives", "path"),
+    ("schema", "takes", "gives", "path"),
     [
         ({"properties": {"a": TEXT}}, {"properties": {"a": WHOLE}}, None, "properties.a"),
         ({"_output": TEXT}, None, WHOLE, "properties._output"),
@@ -94,32 +94,32 @@ def test_the_result_fits_both(own: Json, gives: Json | None, output: Json | None
     ],
 )
 def test_what_no_value_satisfies_is_a_contradiction_that_names_tool_delegate_and_place(
-    own: Json, takes: Json | None, gives: Json | None, path: str
+    schema: Json, takes: Json | None, gives: Json | None, path: str
 ) -> None:
     with pytest.raises(errors.SchemaError, match="contradict each other") as caught:
-        merged(own, takes, gives)
+        merged(schema, takes, gives)
     assert (caught.value.tool, caught.value.path) == ("ask", path)
     assert "'d.json'" in str(caught.value)
 
 
 def test_definitions_of_the_same_name_stay_apart() -> None:
-    own: Json = {"properties": {"a": {"$ref": "#/$defs/T"}}, "$defs": {"T": TEXT}}
+    schema: Json = {"properties": {"a": {"$ref": "#/$defs/T"}}, "$defs": {"T": TEXT}}
     takes: Json = {"properties": {"b": {"$ref": "#/$defs/T"}}, "$defs": {"T": WHOLE}}
-    tool = merged(own, takes)
+    tool = merged(schema, takes)
     assert tool.validator.accepts({"a": "x", "b": 1})
     assert not tool.validator.accepts({"a": 1, "b": 1})
     assert not tool.validator.accepts({"a": "x", "b": "x"})
 
 
 def test_all_else_that_the_author_says_stays() -> None:
-    own: Json = {
+    schema: Json = {
         "description": "Ask.",
         "_effects": "ordered",
         "_timeout": 5,
         "_resolution": "upfront",
         "properties": {"a": {**TEXT, "_derived": False}},
     }
-    tool = merged(own, {"properties": {"a": {"maxLength": 5}}, "description": "theirs", "minProperties": 1})
+    tool = merged(schema, {"properties": {"a": {"maxLength": 5}}, "description": "theirs", "minProperties": 1})
     assert (tool.is_contracted, tool.description, tool.fixed("_resolution")) == (True, "Ask.", "upfront")
     assert (tool.fixed("_effects"), tool.fixed("_timeout")) == ("ordered", 5)
     assert tool.schema["properties"]["a"]["_derived"] is False
@@ -128,7 +128,7 @@ def test_all_else_that_the_author_says_stays() -> None:
 
 @pytest.mark.parametrize("closed", ["own", "takes", None])
 def test_what_either_closes_takes_nothing_more(closed: str | None) -> None:
-    parts: dict[str, Json] = {one: {"properties": {"a": TEXT}} for one in ("own", "takes")}
+    parts: dict[str, Json] = {part: {"properties": {"a": TEXT}} for part in ("own", "takes")}
     if closed is not None:
         parts[closed]["additionalProperties"] = False
     tool = merged(parts["own"], parts["takes"])

@@ -19,16 +19,16 @@ def user(text: str) -> Json:
     return {"type": "user", "message": text}
 
 
-def plan(of: str) -> Json:
-    return {"type": "plan", "plan": [CALL], "_of": of, "_by": "model"}
+def plan(place: str) -> Json:
+    return {"type": "plan", "plan": [CALL], "_of": place, "_by": "model"}
 
 
-def left(of: str, **marks: Any) -> Json:
-    return {"type": "data", "kind": "result", "data": 1, "_call": CALL, "_of": of, **marks}
+def left(place: str, **marks: Any) -> Json:
+    return {"type": "data", "kind": "result", "data": 1, "_call": CALL, "_of": place, **marks}
 
 
-def output(of: str | None = None) -> Json:
-    return {"type": "output", "output": 1} | ({} if of is None else {"_of": of})
+def output(place: str | None = None) -> Json:
+    return {"type": "output", "output": 1} | ({} if place is None else {"_of": place})
 
 
 NEWEST = [user("newest"), output()]
@@ -64,18 +64,18 @@ CUT: list[tuple[list[Json], set[int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("messages", "gone"), CUT, ids=str)
-def test_what_was_said_goes_and_what_was_told_to_stay_stays(messages: list[Json], gone: set[int]) -> None:
+@pytest.mark.parametrize(("messages", "cut"), CUT, ids=str)
+def test_what_was_said_goes_and_what_was_told_to_stay_stays(messages: list[Json], cut: set[int]) -> None:
     context = Context(messages)
-    assert to_cut(context, 0) == gone
+    assert to_cut(context, 0) == cut
     assert to_cut(context, 10**6) == set()
-    assert list(cut_to(context, 0)) == [one for at, one in enumerate(context) if at not in gone]
+    assert list(cut_to(context, 0)) == [message for at, message in enumerate(context) if at not in cut]
 
 
 def test_no_more_turns_go_than_have_to() -> None:
-    turns = [one for text in ("a", "b", "c", "d") for one in (user(text), output())]
+    turns = [message for text in ("a", "b", "c", "d") for message in (user(text), output())]
     context = Context(turns)
-    sizes = [len(encode(one)) for one in context]
+    sizes = [len(encode(message)) for message in context]
     turn = sizes[0] + sizes[1]
     fits = [4 * turn, 4 * turn - 1, 3 * turn, 3 * turn - 1, 2 * turn, 2 * turn - 1, turn, 0]
     assert [len(to_cut(context, most)) for most in fits] == [0, 2, 2, 4, 4, 6, 6, 6]

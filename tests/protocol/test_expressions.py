@@ -21,36 +21,38 @@ BIG = "{[m.size for m in †calls.0 if m.size > 10]}"
 
 
 def tools() -> Tools:
-    own = Tools()
+    tools = Tools()
 
-    @own.tool
+    @tools.tool
     async def mails() -> list[dict[str, Any]]:
         """List the mails."""
         return MAILS
 
-    @own.tool
+    @tools.tool
     async def add(a: Any, b: Any = 0) -> Any:
         """Add two values."""
         return a + b
 
     assert (mails.name, add.name) == ("mails", "add")
-    own.register("ask", {"properties": {"of": {}, "_output": {"type": "string"}}, "_delegate": "asker"})
-    return own
+    tools.register("ask", {"properties": {"of": {}, "_output": {"type": "string"}}, "_delegate": "asker"})
+    return tools
 
 
 def ran(*answers: Json, context: Any = "go") -> Result[Any]:
     asker: Json = {"context": [], "schema": {"type": "string"}}
     empty: Json = {"calls": [], "output": None}
-    model = models.Scripted([empty | one for one in answers])
+    model = models.Scripted([empty | answer for answer in answers])
     return asyncio.run(Agent(model, tools=tools(), delegates={"asker": asker}).run(context, {}))
 
 
 def by_call(result: Result[Any], tool: str) -> list[Json]:
-    return [one for one in result.context.messages if one.get("_call", {}).get("_tool") == tool]
+    return [message for message in result.context.messages if message.get("_call", {}).get("_tool") == tool]
 
 
-def told(origin: Origin) -> list[tuple[str, str, list[str]]]:
-    return [(one.at, one.text, list(map(str, one.references))) for one in origin.expressions]
+def expressions_of(origin: Origin) -> list[tuple[str, str, list[str]]]:
+    return [
+        (expression.at, expression.text, list(map(str, expression.references))) for expression in origin.expressions
+    ]
 
 
 def test_an_origin_lists_the_expressions_of_its_call_with_what_they_read_and_what_filters_kept() -> None:
@@ -58,25 +60,25 @@ def test_an_origin_lists_the_expressions_of_its_call_with_what_they_read_and_wha
     result = ran({"calls": calls, "output": "{†calls.1 * 2}"})
     assert result.output == 142
     (output,) = result.provenance()
-    assert told(output) == [("", "{†calls.1 * 2}", ["†calls.1"])]
+    assert expressions_of(output) == [("", "{†calls.1 * 2}", ["†calls.1"])]
     (added,) = output.of
     assert (added.by, added.value) == ("code", 71)
-    assert told(added) == [
+    assert expressions_of(added) == [
         ("_when", "{len(†calls.0) > 1}", ["†calls.0"]),
         ("a", "{sum([m.size for m in †calls.0 if m.size > 10])}", ["†calls.0"]),
     ]
-    assert [(one.kept, one.of) for one in added.filters] == [(2, 3)]
-    assert [one.call for one in added.of] == [{"_tool": "mails"}]
+    assert [(filtering.kept, filtering.of) for filtering in added.filters] == [(2, 3)]
+    assert [origin.call for origin in added.of] == [{"_tool": "mails"}]
     (listed,) = (one for one in json.loads(json.dumps(output.to_list())) if one.get("place") == "0.1")
-    assert [(one["kept"], one["of"]) for one in listed["filters"]] == [(2, 3)]
+    assert [(filtering["kept"], filtering["of"]) for filtering in listed["filters"]] == [(2, 3)]
     assert listed["expressions"][0] == {"at": "_when", "text": "{len(†calls.0) > 1}", "reads": ["†calls.0"]}
 
 
 def test_what_filters_of_an_output_kept_is_known_of_the_run_that_was_kept() -> None:
     result = ran({"calls": [{"_tool": "mails"}], "output": {"big": BIG, "n": 1}})
     (output,) = result.provenance()
-    assert told(output) == [("big", BIG, ["†calls.0"])]
-    assert [(one.kept, one.of) for one in output.filters] == [(2, 3)]
+    assert expressions_of(output) == [("big", BIG, ["†calls.0"])]
+    assert [(filtering.kept, filtering.of) for filtering in output.filters] == [(2, 3)]
     assert result.context.messages[-1][FILTERS] == [{"filter": output.filters[0].source, "kept": 2, "of": 3}]
 
 
@@ -85,7 +87,7 @@ def test_a_value_is_made_by_code_and_what_reads_it_leads_on_to_what_it_read() ->
     (origin,) = ran({"calls": calls, "output": "†calls.2"}).provenance()
     value = origin.of[0].of[0]
     assert (value.by, value.value, value.place) == ("code", {"sizes": [30, 40]}, "0.1")
-    assert told(value) == [("_value.sizes", BIG, ["†calls.0"])]
+    assert expressions_of(value) == [("_value.sizes", BIG, ["†calls.0"])]
     assert value.of[0].call == {"_tool": "mails"}
 
 
@@ -94,12 +96,12 @@ def test_a_number_of_a_result_leads_to_the_message_that_has_it() -> None:
     second = {"calls": [{"_tool": "add", "a": "{†results.1 + †results.0[0].size}"}], "output": "†results.1"}
     result = ran(first, second)
     (output,) = result.provenance()
-    assert (output.value, [one.place for one in output.of]) == (1, ["0.1"])
+    assert (output.value, [origin.place for origin in output.of]) == (1, ["0.1"])
     last = by_call(result, "add")[-1]
-    (added,) = (one for one in result.provenance("†result") if one.place == last["_of"])
-    assert sorted(one.place for one in added.of) == ["0.0", "0.1"]
-    numbered = next(one[NUMBER] for one in result.context.messages if one.get("_of") == "0.0")
-    assert [one.place for one in result.provenance(f"†results.{numbered}")] == ["0.0"]
+    (added,) = (origin for origin in result.provenance("†result") if origin.place == last["_of"])
+    assert sorted(origin.place for origin in added.of) == ["0.0", "0.1"]
+    numbered = next(message[NUMBER] for message in result.context.messages if message.get("_of") == "0.0")
+    assert [origin.place for origin in result.provenance(f"†results.{numbered}")] == ["0.0"]
 
 
 def test_a_skipped_call_is_made_by_nobody_and_has_read_its_condition_alone() -> None:
@@ -111,10 +113,10 @@ def test_a_skipped_call_is_made_by_nobody_and_has_read_its_condition_alone() -> 
     (output,) = ran({"calls": calls, "output": "{†calls.2 == None}"}).provenance()
     assert output.value is True
     (skipped,) = output.of
-    assert (skipped.by, skipped.value, told(skipped)) == (
+    assert (skipped.by, skipped.value, expressions_of(skipped)) == (
         "nobody", None, [("_when", "{len(†calls.0) > 5}", ["†calls.0"])],
     )  # fmt: skip
-    assert [one.call for one in skipped.of] == [{"_tool": "mails"}]
+    assert [origin.call for origin in skipped.of] == [{"_tool": "mails"}]
 
 
 def test_a_call_for_every_item_counts_its_filters_over_all_items() -> None:
@@ -125,8 +127,8 @@ def test_a_call_for_every_item_counts_its_filters_over_all_items() -> None:
     result = ran({"calls": calls, "output": "†calls.1"})
     assert result.output == [3, 1]
     (each,) = result.provenance()[0].of
-    assert told(each)[0][2] == ["†calls.0", "†each"]
-    assert [(one.kept, one.of) for one in each.filters] == [(4, 6)]
+    assert expressions_of(each)[0][2] == ["†calls.0", "†each"]
+    assert [(filtering.kept, filtering.of) for filtering in each.filters] == [(4, 6)]
 
 
 def test_instances_and_delegates_have_their_expressions_too() -> None:
@@ -134,16 +136,16 @@ def test_instances_and_delegates_have_their_expressions_too() -> None:
         {"type": "input", "input": {"v": [1, 5]}, "_instance": "①"},
         {"type": "input", "input": {"v": [7, 8, 9]}, "_instance": "②"},
     ]
-    own = {"_tool": "add", "a": "{len([n for n in †input.v if n > 4])}", "_outputPath": "†state.s"}
+    add = {"_tool": "add", "a": "{len([n for n in †input.v if n > 4])}", "_outputPath": "†state.s"}
     ask = {"_tool": "ask", "of": "{†calls.0 + 1}"}
-    result = ran({"calls": [{**own, "_instance": "①"}, {**own, "_instance": "②"}, ask], "output": "†calls.2"},
+    result = ran({"calls": [{**add, "_instance": "①"}, {**add, "_instance": "②"}, ask], "output": "†calls.2"},
                  {"output": "asked"}, context=context)  # fmt: skip
-    counts = {one: result.provenance("†state.s", one)[0].filters for one in "①②"}
-    assert {one: [(kept.kept, kept.of) for kept in filters] for one, filters in counts.items()} == {
+    counts = {instance: result.provenance("†state.s", instance)[0].filters for instance in "①②"}
+    assert {instance: [(kept.kept, kept.of) for kept in filters] for instance, filters in counts.items()} == {
         "①": [(1, 2)], "②": [(3, 3)],
     }  # fmt: skip
     (delegated,) = result.provenance()[0].of
-    assert (delegated.by, told(delegated)) == ("delegate asker", [("of", "{†calls.0 + 1}", ["†calls.0"])])
+    assert (delegated.by, expressions_of(delegated)) == ("delegate asker", [("of", "{†calls.0 + 1}", ["†calls.0"])])
 
 
 def test_a_model_is_shown_nothing_of_the_mark_and_no_scope_lets_it_through() -> None:
@@ -173,7 +175,7 @@ def test_the_expressions_of_a_call_are_found_wherever_they_stand_and_what_is_non
         "m": {"list": [1, "{†each.n + 1}"], "plain": "no {braces}"},
         "bad": "{†calls.0 +}",
     }
-    assert [(one.at, one.is_computed) for one in readings(call)] == [
+    assert [(reading.at, reading.is_computed) for reading in readings(call)] == [
         ("_when", False),
         ("_each", False),
         ("m.to", False),

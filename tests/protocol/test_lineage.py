@@ -40,7 +40,7 @@ def test_what_a_message_is_marked_with_is_read_back(marks: Marks) -> None:
 
 
 def test_what_is_wholly_brought_or_wholly_authored_is_marked_in_one_word() -> None:
-    assert [lineage_mark(one) for one in (NONE, {(): AUTHORED}, WHOLE)] == [False, False, True]
+    assert [lineage_mark(marks) for marks in (NONE, {(): AUTHORED}, WHOLE)] == [False, False, True]
 
 
 @pytest.mark.parametrize("mark", [[1], [{"at": "a"}], [{"at": [-1]}], [{"at": [True]}], [{}]])
@@ -72,8 +72,8 @@ def test_what_stands_in_a_value_has_its_marks_unless_it_has_some_of_its_own(path
     trail = Trail()
     trail.write(("a",), {(): BY_CALLS, ("b", "c"): COMPUTED}, None)
     trail.write(("l", 0), {(): BY_CALLS}, None)
-    found = trail.read(path, None)
-    assert {path: one for path, one in found.items() if one != AUTHORED} == marks
+    read = trail.read(path, None)
+    assert {path: source for path, source in read.items() if source != AUTHORED} == marks
 
 
 def test_marks_are_those_of_the_instance_where_it_has_written() -> None:

@@ -25,19 +25,19 @@ TEXT: Json = {"type": "string"}
 
 
 def tools() -> Tools:
-    own = Tools()
+    tools = Tools()
 
-    @own.tool
+    @tools.tool
     async def join(a: Any, b: Any = None) -> str:
         """Join two values."""
         return f"{a}+{b}"
 
     assert join.name == "join"
-    own.register("guess", {"properties": {"of": {}, "_output": TEXT}, "required": ["of"]})
-    own.register(
+    tools.register("guess", {"properties": {"of": {}, "_output": TEXT}, "required": ["of"]})
+    tools.register(
         "ask", {"properties": {"of": {}, "_output": TEXT}, "_delegate": "asker", "_scopes": {"const": ["user"]}}
     )
-    return own
+    return tools
 
 
 def ran(context: list[Json], *answers: Json, **more: Any) -> Result[Any]:
@@ -49,7 +49,7 @@ def ran(context: list[Json], *answers: Json, **more: Any) -> Result[Any]:
 
 
 def shape(origin: Origin) -> Any:
-    return [origin.reference, origin.by, *[shape(one) for one in origin.of]]
+    return [origin.reference, origin.by, *[shape(source) for source in origin.of]]
 
 
 def join(path: str | None = None, **parameters: Any) -> Json:
@@ -60,11 +60,11 @@ def test_the_scopes_that_a_call_has_chosen_are_told() -> None:
     tools = Tools()
     tools.register("look", {"_scopes": {"type": "array", "items": {"enum": ["user", "state"]}}, "_output": TEXT})
     tools.activity("look")(lambda: "seen")
-    made = [{"_tool": "look", "_scopes": ["user"]}, {"_tool": "look"}]
-    model = models.Scripted([{"calls": made, "output": "†calls.0"}])
+    calls = [{"_tool": "look", "_scopes": ["user"]}, {"_tool": "look"}]
+    model = models.Scripted([{"calls": calls, "output": "†calls.0"}])
     result = asyncio.run(Agent(model, tools=tools).run("go"))
-    told = [one.scopes for path in ("†calls.0", "†calls.1") for one in result.provenance(path)]
-    assert told == [("user",), ()]
+    scopes = [origin.scopes for path in ("†calls.0", "†calls.1") for origin in result.provenance(path)]
+    assert scopes == [("user",), ()]
 
 
 def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None:
@@ -84,7 +84,7 @@ def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None
     ask = ["†result", "delegate asker", guess]
     assert shape(origin) == ["output", "model", ["†state.d", "code", ask, a]]
     assert next(iter(result.provenance("†calls.2"))).scopes == ()
-    assert [one.answer for _, one, _ in origin.walk()][:2] == [0, 0]
+    assert [source.answer for _, source, _ in origin.walk()][:2] == [0, 0]
     assert json.loads(json.dumps(origin.to_list()))[0]["value"] == {"all": "asked+1+None", "own": "said"}
 
 
@@ -113,12 +113,12 @@ def test_an_origin_is_told_in_full_under_the_names_of_its_fields() -> None:
         failed="activity",
         plan="abc",
     )
-    told = origin.to_dict()
-    assert told.keys() == {one.name for one in fields(Origin)}
+    written = origin.to_dict()
+    assert written.keys() == {field.name for field in fields(Origin)}
     plain = ("reference", "by", "value", "message", "call", "place", "answer", "failed", "plan")
-    assert {key: told[key] for key in plain} == {key: getattr(origin, key) for key in plain}
-    assert (told["scopes"], told["derived"]) == (["user"], ["b"])
-    assert (told["of"], told["filters"]) == ([0], [{"filter": "x > 1", "kept": 1, "of": 2}])
+    assert {key: written[key] for key in plain} == {key: getattr(origin, key) for key in plain}
+    assert (written["scopes"], written["derived"]) == (["user"], ["b"])
+    assert (written["of"], written["filters"]) == ([0], [{"filter": "x > 1", "kept": 1, "of": 2}])
     assert read.to_dict() == {"reference": "†input", "by": "given", "value": None, "message": 0}
 
 
@@ -126,10 +126,15 @@ def test_a_value_that_several_have_written_has_several_origins_and_one_that_was_
     context: list[Json] = [{"type": "state", "s": {"x": 1, "y": {"z": 1}}}, {"type": "state", "s": {"y": {"w": 2}}}]
     first = {"calls": [join("†state.s.x", a=1), join("†state.s.q", a="†state.s.y")]}
     result = ran(context, first, {"output": "†state.s"})
-    assert [one.reference for one in result.provenance("†state.s")] == ["†state.s.q", "†state.s.x", "†state", "†state"]
-    assert [shape(one) for one in result.provenance("†state.s.x")] == [["†state.s.x", "code"]]
-    assert [one.message for one in result.provenance("†state.s.y.z")] == [0]
-    assert [one.message for one in result.provenance("†state.s.y")] == [1, 0]
+    assert [origin.reference for origin in result.provenance("†state.s")] == [
+        "†state.s.q",
+        "†state.s.x",
+        "†state",
+        "†state",
+    ]
+    assert [shape(origin) for origin in result.provenance("†state.s.x")] == [["†state.s.x", "code"]]
+    assert [origin.message for origin in result.provenance("†state.s.y.z")] == [0]
+    assert [origin.message for origin in result.provenance("†state.s.y")] == [1, 0]
 
 
 def test_an_earlier_answers_calls_are_told_from_those_of_the_last() -> None:
@@ -146,10 +151,10 @@ def test_each_instance_has_its_own_origins() -> None:
         {"type": "input", "input": {"v": 1}, "_instance": "①"},
         {"type": "input", "input": {"v": 2}, "_instance": "②"},
     ]
-    calls = [join("†state.s", a="†input.v") | {"_instance": one} for one in "①②"]
+    calls = [join("†state.s", a="†input.v") | {"_instance": instance} for instance in "①②"]
     result = ran(context, {"calls": calls, "output": 1})
-    for index, one in enumerate("①②", 1):
-        (origin,) = result.provenance("†state.s", one)
+    for index, instance in enumerate("①②", 1):
+        (origin,) = result.provenance("†state.s", instance)
         assert shape(origin) == ["†state.s", "code", ["†input", "given"]]
         assert origin.of[0].message == index
     assert [origin.by for origin in result.provenance("†state.s")] == ["given"]
@@ -162,9 +167,11 @@ def test_a_plan_without_a_model_is_given_and_its_values_are_codes() -> None:
     assert (shape(origin), origin.of[0].answer) == (["output", "given", ["†state.a", "code"]], None)
 
 
-@pytest.mark.parametrize(("reference", "said"), [("†state.no", "the run holds nothing at"), ("state", "a reference")])
-def test_what_is_no_reference_or_nothing_is_said(reference: str, said: str) -> None:
-    with pytest.raises(errors.MessageError, match=said):
+@pytest.mark.parametrize(
+    ("reference", "complaint"), [("†state.no", "the run holds nothing at"), ("state", "a reference")]
+)
+def test_what_is_no_reference_or_nothing_is_said(reference: str, complaint: str) -> None:
+    with pytest.raises(errors.MessageError, match=complaint):
         ran([], {"output": 1}).provenance(reference)
 
 
@@ -175,14 +182,14 @@ def test_a_long_chain_and_a_ladder_of_shared_values_cost_what_they_are_long() ->
         *(join(f"†state.s{n + 1}", a=f"†state.s{n}.missing <|> †state.s{n}") for n in range(2_000)),
     ]
     context = [{"type": "plan", "plan": calls[13:], "output": "†state.s2000"}]
-    own = tools()
+    offered = tools()
 
-    @own.activity("join", replace=True)
+    @offered.activity("join", replace=True)
     async def short(a: Any, b: Any = None) -> str:
         return "j"
 
     assert callable(short)
-    result = asyncio.run(Agent(None, tools=own, limits=Limits(calls=10_000)).run(context, {}))
+    result = asyncio.run(Agent(None, tools=offered, limits=Limits(calls=10_000)).run(context, {}))
     (origin,) = result.provenance()
     assert sum(1 for _ in origin.walk()) == 2_002
     ladder = ran([], {"calls": calls[:13], "output": "†calls.12"})
@@ -200,18 +207,18 @@ def test_whatever_the_wiring_each_origin_is_made_of_exactly_what_its_call_refers
     for number in range(count):
         read = data.draw(st.lists(st.integers(0, number - 1), max_size=2, unique=True)) if number else []
         by_call = data.draw(st.booleans())
-        values = [f"†calls.{one}" if by_call else f"†state.p{one}" for one in read]
+        values = [f"†calls.{place}" if by_call else f"†state.p{place}" for place in read]
         calls.append(
             join(f"†state.p{number}", a=values[0] if values else number, b=values[1] if len(values) > 1 else 0)
         )
         reads.append(read)
     result = ran([], {"calls": calls, "output": f"†state.p{count - 1}"})
     (origin,) = result.provenance()
-    for _, one, _ in origin.of[0].walk():
-        number = int(one.reference.removeprefix("†state.p"))
-        assert one.call == calls[number]
-        assert sorted(inner.reference for inner in one.of) == sorted(f"†state.p{read}" for read in reads[number])
-        assert all(inner.message is not None and one.message is not None for inner in one.of)
+    for _, step, _ in origin.of[0].walk():
+        number = int(step.reference.removeprefix("†state.p"))
+        assert step.call == calls[number]
+        assert sorted(inner.reference for inner in step.of) == sorted(f"†state.p{read}" for read in reads[number])
+        assert all(inner.message is not None and step.message is not None for inner in step.of)
 
 
 def test_errors_carry_a_result_that_can_be_asked_too() -> None:
@@ -224,16 +231,16 @@ def test_errors_carry_a_result_that_can_be_asked_too() -> None:
 
 def test_a_result_is_no_source_of_what_stands_before_it() -> None:
     call = {"_tool": "join", "a": "†results.3"}
-    made = {"type": "data", "kind": "result", "_number": 3}
+    result = {"type": "data", "kind": "result", "_number": 3}
     context = Context(
         [
             {"type": "plan", "plan": [call], "_of": "0"},
-            {**made, "data": "x", "_call": call, "_of": "0.0", "_number": 2},
+            {**result, "data": "x", "_call": call, "_of": "0.0", "_number": 2},
             {"type": "plan", "plan": [{"_tool": "join", "a": 1}], "_of": "1"},
-            {**made, "data": "y", "_call": {"_tool": "join", "a": 1}, "_of": "1.0"},
+            {**result, "data": "y", "_call": {"_tool": "join", "a": 1}, "_of": "1.0"},
             {"type": "plan", "plan": [call], "_of": "2"},
-            {**made, "data": "z", "_call": call, "_of": "2.0", "_number": 4},
+            {**result, "data": "z", "_call": call, "_of": "2.0", "_number": 4},
         ]
     )
     early, late = (Provenance(context, [], {}).of(reference)[0] for reference in ("†results.2", "†results.4"))
-    assert (early.of, [one.value for one in late.of]) == ((), ["y"])
+    assert (early.of, [source.value for source in late.of]) == ((), ["y"])

@@ -54,7 +54,7 @@ def test_a_parameter_without_a_type_takes_any_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "path", "said"),
+    ("schema", "path", "complaint"),
     [
         (5, None, "a tool must be a JSON Schema object, not int"),
         ({"type": "array"}, "type", "a tool's schema must have the type object, not 'array'"),
@@ -111,11 +111,11 @@ def test_a_parameter_without_a_type_takes_any_value() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_with_a_tool_is_told_with_its_place(schema: Any, path: str | None, said: str) -> None:
+def test_what_is_wrong_with_a_tool_is_told_with_its_place(schema: Any, path: str | None, complaint: str) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Tools().register("t", schema)
     place = "" if path is None else f", at {path}"
-    assert str(caught.value) == f"tool 't'{place}: {said}"
+    assert str(caught.value) == f"tool 't'{place}: {complaint}"
     assert (caught.value.tool, caught.value.path) == ("t", path)
 
 
@@ -135,11 +135,11 @@ def test_what_is_wrong_with_a_tool_is_told_with_its_place(schema: Any, path: str
 def test_a_meta_property_may_be_left_to_the_call(schema: Json) -> None:
     tools = Tools()
     tools.register("t", schema)
-    found = tools.find("t")
-    assert found is not None
+    tool = tools.find("t")
+    assert tool is not None
     (key, *_) = schema["properties"]
-    assert key in found.meta
-    assert not found.is_fixed(key)
+    assert key in tool.meta
+    assert not tool.is_fixed(key)
 
 
 SLIPS: dict[str, tuple[Callable[[Tools], object], str]] = {
@@ -238,10 +238,10 @@ def by_name(x: int) -> int:
 @pytest.mark.rule("T3")
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_in_registering_is_told_with_what_to_write(slip: str) -> None:
-    made, said = SLIPS[slip]
+    register, complaint = SLIPS[slip]
     with pytest.raises(errors.SchemaError) as caught:
-        made(Tools())
-    assert str(caught.value) == said
+        register(Tools())
+    assert str(caught.value) == complaint
 
 
 def test_an_option_that_there_is_not_is_told_with_the_nearest() -> None:
@@ -252,7 +252,7 @@ def test_an_option_that_there_is_not_is_told_with_the_nearest() -> None:
 
 @pytest.mark.rule("A1")
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "complaint"),
     [
         ({"_activity": "nobody"}, "tool 't', at _activity: no Activity 'nobody' is registered; there are: made"),
         (
@@ -262,13 +262,13 @@ def test_an_option_that_there_is_not_is_told_with_the_nearest() -> None:
         ),
     ],
 )
-async def test_an_activity_that_does_not_fit_its_tool_is_told(schema: Json, said: str) -> None:
+async def test_an_activity_that_does_not_fit_its_tool_is_told(schema: Json, complaint: str) -> None:
     tools = Tools()
     tools.activity("made", pay)
     tools.register("t", schema)
     with pytest.raises(errors.SchemaError) as caught:
         await tools({"_tool": "t"})
-    assert str(caught.value) == said
+    assert str(caught.value) == complaint
 
 
 @pytest.mark.rule("A1")
@@ -337,8 +337,8 @@ def test_a_tool_message_is_one_schema_with_its_name_or_a_map_of_tools(
 
 @pytest.mark.rule("L6")
 def test_the_text_of_a_function_is_read_as_far_as_there_is_one() -> None:
-    made: dict[str, Any] = {}
-    exec("def unread(): return 1", made)
-    assert [function_text(one) for one in (made["unread"], max, Tools)] == ["", "", ""]
+    namespace: dict[str, Any] = {}
+    exec("def unread(): return 1", namespace)
+    assert [function_text(function) for function in (namespace["unread"], max, Tools)] == ["", "", ""]
     assert function_text(pay).startswith("def pay(x: int)")
     assert function_text(partial(pay, 1)) == ""

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.rule("L5")
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1, True, "5", [], 10**400, 1e300])
 def test_what_can_not_be_is_not_known(value: Any) -> None:
-    told = {
+    figures = {
         "requests": value,
         "input_tokens": value,
         "cached_tokens": value,
@@ -25,14 +25,14 @@ def test_what_can_not_be_is_not_known(value: Any) -> None:
         "saved_usd": value,
         "fallbacks": value,
     }
-    for usage in (Usage.of(told), Usage(**told)):
+    for usage in (Usage.of(figures), Usage(**figures)):
         saved = value if value == -1 else None
         assert usage == Usage(requests=0, saved_usd=saved)
 
 
-@pytest.mark.parametrize("told", [None, 5, [], "x", {"more": 1}, {"requests": None}])
-def test_nothing_is_known_of_what_says_nothing(told: Any) -> None:
-    assert Usage.of(told) == Usage()
+@pytest.mark.parametrize("figures", [None, 5, [], "x", {"more": 1}, {"requests": None}])
+def test_nothing_is_known_of_what_says_nothing(figures: Any) -> None:
+    assert Usage.of(figures) == Usage()
 
 
 ONE = Usage(requests=1, input_tokens=5, output_tokens=2, usd=0.5)
@@ -40,7 +40,7 @@ TWO = Usage(requests=2, input_tokens=1, usd=0.25)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "both"),
+    ("usage", "other", "both"),
     [
         (ONE, Usage(), ONE),
         (Usage(), ONE, ONE),
@@ -48,8 +48,8 @@ TWO = Usage(requests=2, input_tokens=1, usd=0.25)
         (ONE, TWO, Usage(requests=3, input_tokens=6, usd=0.75)),
     ],
 )
-def test_of_a_sum_only_that_is_known_which_is_known_of_both(one: Usage, other: Usage, both: Usage) -> None:
-    assert one + other == both
+def test_of_a_sum_only_that_is_known_which_is_known_of_both(usage: Usage, other: Usage, both: Usage) -> None:
+    assert usage + other == both
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_what_is_known_is_counted_wherever_the_run_goes_on() -> None:
     first.pay(Usage(requests=1))
     assert first.left.usd == 0.25
     assert first.left.tokens == 40
-    told: Any = {"usage": {}, "requests": 2, "tokens": 60, "usd": 0.75}
+    spent: Any = {"usage": {}, "requests": 2, "tokens": 60, "usd": 0.75}
     second = Budget(first.limits)
-    second.charge(Spent.of(told))
+    second.charge(Spent.of(spent))
     assert (second.left.usd, second.left.tokens, second.requests) == (0.25, 40, 2)
     assert Spent.of({"requests": -3, "calls": "x", "usd": math.nan, "usage": 5}) == Spent()

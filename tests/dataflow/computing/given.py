@@ -9,9 +9,9 @@ from actum.dataflow.computing.text import Computed, read_computed
 
 
 def computed(text: str) -> Computed:
-    found = read_computed(text)
-    assert isinstance(found, Computed)
-    return found
+    read = read_computed(text)
+    assert isinstance(read, Computed)
+    return read
 
 
 def fill(text: str, /, *, within: Allowance | None = None, filters: list[Filter] | None = None, **values: Any) -> Any:

@@ -38,16 +38,16 @@ def strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif is_object(value) or is_list(value):
-        for one in value.values() if is_object(value) else value:
-            yield from strings(one)
+        for part in value.values() if is_object(value) else value:
+            yield from strings(part)
 
 
 def sources(plan: dict[str, Any]) -> list[str]:
     """The groups of a plan, as they are written."""
     texts = [text for text in strings([plan["calls"], plan["output"]]) if not _REFERENCE.match(text)]
     read = map(read_computed, texts)
-    computed = (one for one in read if isinstance(one, Computed))
-    return [part.source for one in computed for part in one.parts if isinstance(part, Computation)]
+    computed = (text for text in read if isinstance(text, Computed))
+    return [part.source for text in computed for part in text.parts if isinstance(part, Computation)]
 
 
 @dataclass
@@ -62,21 +62,21 @@ class PlanCheck:
         """Raises a ValueError for the first string that can't work."""
         for call in self.plan["calls"]:
             self.calls.append(NULL if call.get("_then") else self.of_call(call))
-        self.of(self.plan["output"])
+        self.authored_type(self.plan["output"])
 
     def of_call(self, call: dict[str, Any]) -> Type:
         self.item = self.of_items(call["_each"]) if "_each" in call else None
         if "_when" in call:
-            assert misfit_between(self.of(call["_when"]), BOOLEAN) is None
+            assert misfit_between(self.authored_type(call["_when"]), BOOLEAN) is None
         result = self.of_reader(call) if call["_tool"] == "read" else self.of_tool(call)
         result = list_of(result) if self.item else result
         self.item = None
         return union(result, NULL) if "_when" in call else result
 
     def of_items(self, each: Any) -> Type:
-        found = self.of(each)
-        lists = [one for one in found.alternatives or () if isinstance(one, List)]
-        if found.alternatives is not None and not lists:
+        each_type = self.authored_type(each)
+        lists = [alternative for alternative in each_type.alternatives or () if isinstance(alternative, List)]
+        if each_type.alternatives is not None and not lists:
             raise Misfit("_each takes a list")
         return lists[0].item if lists else ANYTHING
 
@@ -84,22 +84,22 @@ class PlanCheck:
         tool = tools()[self.plan["world"]][call["_tool"]]
         for name, value in call.items():
             if not name.startswith("_"):
-                wanted = tool["parameters"]["properties"][name]
-                why = misfit_between(self.of(value), type_of(wanted, root=tool["parameters"], is_open=True))
+                schema = tool["parameters"]["properties"][name]
+                why = misfit_between(self.authored_type(value), type_of(schema, root=tool["parameters"], is_open=True))
                 if why:
                     raise Misfit(f"{name}: {why}")
         return NULL if tool["returns"] is None else type_of(tool["returns"])
 
     def of_reader(self, call: dict[str, Any]) -> Type:
-        self.of([call["of"], call["ask"]])
+        self.authored_type([call["of"], call["ask"]])
         return type_of(schema_of_shape(call["as"]))
 
-    def of(self, value: Any) -> Type:
+    def authored_type(self, value: Any) -> Type:
         """The type of an authored value."""
         if is_object(value):
-            return record_of({key: self.of(one) for key, one in value.items()})
+            return record_of({key: self.authored_type(part) for key, part in value.items()})
         if is_list(value):
-            return list_of(union(*map(self.of, value)))
+            return list_of(union(*map(self.authored_type, value)))
         if not isinstance(value, str):
             return type_of_value(value)
         if _REFERENCE.match(value):
@@ -114,7 +114,7 @@ class PlanCheck:
         number = reference.path[0]
         if not isinstance(number, int) or number >= len(self.calls):
             raise Misfit("there is no such call before it")
-        found = self.calls[number]
+        result = self.calls[number]
         for segment in reference.path[1:]:
-            found = member(found, segment)
-        return found
+            result = member(result, segment)
+        return result

@@ -129,21 +129,21 @@ HOSTILE = [
 def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
     run = RunAllowance()
     before = run.left
-    told, value = "", None
+    message, value = "", None
     try:
         computation = read_group(source)
         computed = Computed(source, (computation,), computation.references)
         value = computed_value(computed, lambda reference: DATA[reference.kind], Allowance(run))
     except (ComputingError, ComputingSyntax) as error:
-        told = str(error)
-    assert "\n" not in told
-    assert len(told) < 600
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 600
     assert count_items(value, MOST_SIZE) <= MOST_SIZE
     assert 0 <= before - run.left <= MOST_STEPS
 
 
 def test_steps_grow_with_the_items() -> None:
-    def taken(source: str, size: int) -> int:
+    def steps(source: str, size: int) -> int:
         run = RunAllowance()
         fill(source, within=Allowance(run), x=[{"a": n, "t": f"2024-05-15T10:{n % 60:02d}"} for n in range(size)])
         return RunAllowance().left - run.left
@@ -156,17 +156,17 @@ def test_steps_grow_with_the_items() -> None:
         "{len(unique([e.t for e in †x if e.t < '2024-05-15T10:30:00']))}",
         "{{e.t: e.a for e in †x}}",
     ):
-        few, many = taken(source, 1_000), taken(source, 10_000)
+        few, many = steps(source, 1_000), steps(source, 10_000)
         assert many <= 20 * few, source
 
 
 def test_looking_for_a_long_text_in_a_list_costs_its_characters() -> None:
-    def taken(length: int) -> int:
+    def steps(length: int) -> int:
         run = RunAllowance()
         fill("{†x in †l}", within=Allowance(run), x="a" * length, l=["b"] * 1_000)
         return RunAllowance().left - run.left
 
-    assert taken(100_000) > taken(10) + 10_000
+    assert steps(100_000) > steps(10) + 10_000
 
 
 OF_CHARACTERS = [
@@ -185,7 +185,8 @@ OF_ITEMS = [
 
 @pytest.mark.parametrize(
     ("expression", "count", "least", "most"),
-    [(one, 100_000, 1 / 80, 1) for one in OF_CHARACTERS] + [(one, 20_000, 1 / 10, 12) for one in OF_ITEMS],
+    [(expression, 100_000, 1 / 80, 1) for expression in OF_CHARACTERS]
+    + [(expression, 20_000, 1 / 10, 12) for expression in OF_ITEMS],
 )
 def test_what_reads_much_costs_steps_for_all_that_it_reads(
     expression: str, count: int, least: float, most: float

@@ -40,17 +40,17 @@ EVENTS: dict[str, Any] = {"type": "array", "items": EVENT}
 
 
 def checked(text: str, schema: dict[str, Any] = EVENTS, *, skipped: bool = False) -> Checked:
-    found = union(type_of(schema), NULL) if skipped else type_of(schema)
-    return check_types(computed(text), lambda _: found)
+    kind = union(type_of(schema), NULL) if skipped else type_of(schema)
+    return check_types(computed(text), lambda _: kind)
 
 
-def of(expression: str) -> Type:
+def event_type(expression: str) -> Type:
     """The type of an expression over `e`, an event."""
     return checked(f"{{[{expression} for e in †calls.0][0]}}").type
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "words"),
     [
         ("e", "an object"),
         ("e.id", "a whole number"),
@@ -106,9 +106,9 @@ def of(expression: str) -> Type:
         ("shift(e.title, days=e.id)", "a text"),
     ],
 )
-def test_an_expression_has_a_type(expression: str, said: str) -> None:
-    found = in_words(of(expression))
-    assert found == said or (said == "a whole number or a number" and found == "a number")
+def test_an_expression_has_a_type(expression: str, words: str) -> None:
+    actual = in_words(event_type(expression))
+    assert actual == words or (words == "a whole number or a number" and actual == "a number")
 
 
 def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
@@ -194,7 +194,7 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
 )
 def test_what_is_certain_to_fail_is_refused_and_says_why(expression: str, why: str) -> None:
     with pytest.raises(ComputingMismatch) as error:
-        of(expression)
+        event_type(expression)
     assert str(error.value).removeprefix(why).startswith((", at ", ", in {"))
     assert "\n" not in str(error.value)
 
@@ -236,7 +236,7 @@ def test_a_refusal_names_the_place_and_the_expression() -> None:
     ],
 )
 def test_what_may_work_is_not_refused(expression: str) -> None:
-    of(expression)
+    event_type(expression)
 
 
 def test_a_call_that_may_be_skipped_may_be_null() -> None:
@@ -253,10 +253,10 @@ def test_nothing_is_refused_of_an_unknown_shape() -> None:
 
 def test_optional_keys_are_told_by_their_nodes_and_read_as_null() -> None:
     text = computed("{[e.place or e['place'] or e.note or e.id for e in †calls.0]}")
-    found = check_types(text, lambda _: type_of(EVENTS))
-    assert sorted(ast.unparse(node) for node in found.optional) == ["e.place", "e['place']"]
+    report = check_types(text, lambda _: type_of(EVENTS))
+    assert sorted(ast.unparse(node) for node in report.optional) == ["e.place", "e['place']"]
     events = [{"note": None, "id": 7}, {"place": "Rome"}]
-    assert computed_value(text, lambda _: events, Allowance(), optional=found.optional) == [7, "Rome"]
+    assert computed_value(text, lambda _: events, Allowance(), optional=report.optional) == [7, "Rome"]
 
 
 VALUE: list[dict[str, Any]] = [
@@ -293,12 +293,12 @@ _ATOMS = st.sampled_from(
 
 def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Expressions none of whose branches is left out, over lists none of which is empty."""
-    one_ = ["{0}." + name for name in _FIELDS]
-    one_ += ["{0}['title']", "{0}[0]", "{0}[-1]", "{0}[:1]", "-{0}", "not {0}", "[{0}]", "[*{0}, 1]", "{{'a': {0}}}"]
-    one_ += ['f"{{{0}}}"', 'f"{{{0}:>4}}"', 'f"{{{0}:.1f}}"', "[x for x in {0}]", "[x.id for x in {0}]"]
-    one_ += ["[y for x, y in {0}.items()]", "[y for x, y in enumerate({0})]", "{{x: 1 for x in {0}}}", "one([{0}])"]
-    one_ += ["one({0})", "next({0})", "len({0})", "sum({0})", "any({0})", "list({0})", "unique({0})", "abs({0})"]
-    one_ += [
+    unary = ["{0}." + name for name in _FIELDS]
+    unary += ["{0}['title']", "{0}[0]", "{0}[-1]", "{0}[:1]", "-{0}", "not {0}", "[{0}]", "[*{0}, 1]", "{{'a': {0}}}"]
+    unary += ['f"{{{0}}}"', 'f"{{{0}:>4}}"', 'f"{{{0}:.1f}}"', "[x for x in {0}]", "[x.id for x in {0}]"]
+    unary += ["[y for x, y in {0}.items()]", "[y for x, y in enumerate({0})]", "{{x: 1 for x in {0}}}", "one([{0}])"]
+    unary += ["one({0})", "next({0})", "len({0})", "sum({0})", "any({0})", "list({0})", "unique({0})", "abs({0})"]
+    unary += [
         "round({0})",
         "round({0}, 1)",
         "int({0})",
@@ -307,13 +307,13 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         "range(1, 3 + abs({0}))",
         "weekday({0})",
     ]
-    one_ += ["{0}.lower()", "{0}.split(',')", "{0}.items()", "{0}.values()", "{0}.get('place')", "{0}.get('a', 1)"]
-    one_ += ["{0}.count('a')", "','.join({0})", "{0}.find('a')", "shift({0}, days=1)", "[x + 1 for x in {0}]"]
-    two = ["({0} + {1})", "({0} * {1})", "({0} / {1})", "({0} < {1})", "[{0}, {1}]", "max({0}, {1})", "{0}[{1}]"]
-    two += ["sorted([{0}, {1}])", "min([{0}, {1}])", "[b for a, b in zip({0}, {1})]", "{0}.startswith({1})"]
-    two += ["{0}.replace('a', {1})", "minutes({0}, {1})", "[max(x, y) for x in {0} for y in {1}]"]
-    two += ["sorted([{0}, {0}], key=lambda x: {1})", "sum({0}, {1})", "{{{0}: {1}}}", "({0} if {0} else {0})"]
-    return st.tuples(st.sampled_from([*one_, *two]), inner, inner).map(_filled)
+    unary += ["{0}.lower()", "{0}.split(',')", "{0}.items()", "{0}.values()", "{0}.get('place')", "{0}.get('a', 1)"]
+    unary += ["{0}.count('a')", "','.join({0})", "{0}.find('a')", "shift({0}, days=1)", "[x + 1 for x in {0}]"]
+    binary = ["({0} + {1})", "({0} * {1})", "({0} / {1})", "({0} < {1})", "[{0}, {1}]", "max({0}, {1})", "{0}[{1}]"]
+    binary += ["sorted([{0}, {1}])", "min([{0}, {1}])", "[b for a, b in zip({0}, {1})]", "{0}.startswith({1})"]
+    binary += ["{0}.replace('a', {1})", "minutes({0}, {1})", "[max(x, y) for x in {0} for y in {1}]"]
+    binary += ["sorted([{0}, {0}], key=lambda x: {1})", "sum({0}, {1})", "{{{0}: {1}}}", "({0} if {0} else {0})"]
+    return st.tuples(st.sampled_from([*unary, *binary]), inner, inner).map(_filled)
 
 
 def _filled(drawn: tuple[str, str, str]) -> str:
@@ -332,13 +332,13 @@ def test_what_evaluates_is_not_refused_and_is_of_its_type(expression: str) -> No
     except ComputingSyntax:
         reject()
     try:
-        found = check_types(text, lambda _: type_of(EVENTS))
+        report = check_types(text, lambda _: type_of(EVENTS))
     except ComputingMismatch:
         with pytest.raises(ComputingError):
             computed_value(text, lambda _: VALUE, Allowance())
         return
     try:
-        value = computed_value(text, lambda _: VALUE, Allowance(), optional=found.optional)
+        value = computed_value(text, lambda _: VALUE, Allowance(), optional=report.optional)
     except ComputingError:
         return
-    assert misfit_between(type_of_value(value), found.type) is None
+    assert misfit_between(type_of_value(value), report.type) is None

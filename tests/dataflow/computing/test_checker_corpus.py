@@ -25,13 +25,13 @@ def test_a_plan_that_works_is_not_refused(plan: dict[str, Any]) -> None:
 
 
 def test_nearly_all_mistakes_are_found_before_anything_runs() -> None:
-    made, missed = Counter[str](), Counter[str]()
+    counts, missed = Counter[str](), Counter[str]()
     for plan in plans():
         for mistake, wrong in with_mistakes(plan):
-            made[mistake] += 1
+            counts[mistake] += 1
             missed[mistake] += not is_refused(wrong)
-    assert min(made.values()) >= 4
-    assert sum(made.values()) >= 600
+    assert min(counts.values()) >= 4
+    assert sum(counts.values()) >= 600
     # No check of types can tell a call from another one of the same type, or a reader of one file from one of many.
-    assert missed.pop("other_call") < made["other_call"] * 0.3
+    assert missed.pop("other_call") < counts["other_call"] * 0.3
     assert missed.total() <= 1, missed

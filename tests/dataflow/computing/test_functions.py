@@ -104,9 +104,9 @@ GIVEN: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("expression", "value"), GIVEN)
 def test_what_it_gives(expression: str, value: Any) -> None:
-    found = compute(expression)
-    assert found == value
-    assert type(found) is type(value)
+    actual = compute(expression)
+    assert actual == value
+    assert type(actual) is type(value)
 
 
 def test_every_function_and_method_is_tested() -> None:
@@ -115,7 +115,7 @@ def test_every_function_and_method_is_tested() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "complaint"),
     [
         ("one('a')", "one() takes a list, not a text; cut it with .split() or [a:b]"),
         ("len(1)", "a number has no length"),
@@ -186,10 +186,10 @@ def test_every_function_and_method_is_tested() -> None:
         ("[x for x in 5]", "a loop takes a list, not a number"),
     ],
 )
-def test_what_it_refuses_is_told_with_what_is_taken(expression: str, told: str) -> None:
+def test_what_it_refuses_is_told_with_what_is_taken(expression: str, complaint: str) -> None:
     with pytest.raises(ComputingError) as caught:
         compute(expression)
-    assert str(caught.value).startswith(f"{told}, at ")
+    assert str(caught.value).startswith(f"{complaint}, at ")
 
 
 CUT_IT = "; cut it with .split() or [a:b]"
@@ -204,18 +204,18 @@ NUMBERS = {
     "True": f"a boolean{COUNT_IT}",
 }
 WHOLE = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "'a'": "a text", "True": "a boolean"}
-_BUT_NULL = {key: one for key, one in WHOLE.items() if key != "None"}
+_BUT_NULL = {key: kind for key, kind in WHOLE.items() if key != "None"}
 TIMES = {"[1]": "a list", "{'a': 1}": "an object", "None": "null", "5": "a number", "True": "a boolean"}
 TEXTS = {"[1]": "a list", "{'a': 1}": "an object", "5": "a number", "True": "a boolean"}
 TAKES: list[tuple[str, str, dict[str, str]]] = [
     *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("one", "next", "sum", "min", "max", "sorted")),
     *((f"{name}(…)", f"{name}() takes a list", LISTS) for name in ("any", "all", "list", "reversed", "enumerate")),
     *((f"{name}(…)", "unique() takes a list", LISTS) for name in ("unique", "set")),
-    *((one, "zip() takes a list", LISTS) for one in ("zip(…)", "zip([1], …)")),
+    *((call, "zip() takes a list", LISTS) for call in ("zip(…)", "zip([1], …)")),
     *((f"{name}(…)", f"{name}() takes numbers", NUMBERS) for name in ("abs", "round")),
     ("sum([1], …)", "sum() takes numbers", NUMBERS),
     ("sum([1, …])", "sum() takes numbers", NUMBERS),
-    *((one, "range() takes a whole number", WHOLE) for one in ("range(…)", "range(1, …)", "range(1, 5, …)")),
+    *((call, "range() takes a whole number", WHOLE) for call in ("range(…)", "range(1, …)", "range(1, 5, …)")),
     ("enumerate([1], …)", "enumerate() takes a whole number", WHOLE),
     ("round(1.5, …)", "round() takes a whole number", _BUT_NULL),
     *((f"{name}(…)", f"{name}() takes a time such as 2024-05-15T12:00", TIMES) for name in ("shift", "weekday")),
@@ -259,8 +259,8 @@ def test_a_long_expression_is_told_by_its_beginning_and_the_place_in_it() -> Non
     expression = f"'a' + 1 + '{'b' * 200}'"
     with pytest.raises(ComputingError) as caught:
         compute(expression)
-    said = "+ takes two texts, not a text and a number: write f'…{x}…', or str(x), at 'a' + 1, in "
-    assert str(caught.value) == f"{said}{{{f'[{expression}'[:119]}…}}"
+    message = "+ takes two texts, not a text and a number: write f'…{x}…', or str(x), at 'a' + 1, in "
+    assert str(caught.value) == f"{message}{{{f'[{expression}'[:119]}…}}"
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,14 @@ class _Keys(dict[str, Any]):
 
 def _as_python(value: Any) -> Any:
     if is_object(value):
-        return _Keys({key: _as_python(one) for key, one in value.items()})
-    return [_as_python(one) for one in value] if is_list(value) else value
+        return _Keys({key: _as_python(member) for key, member in value.items()})
+    return [_as_python(item) for item in value] if is_list(value) else value
 
 
 PYTHON = {f"ref_{name}": _as_python(value) for name, value in DATA.items()}
 BUILTINS = {
-    one.__name__: one
-    for one in (
+    function.__name__: function
+    for function in (
         len,
         next,
         min,
@@ -101,7 +101,7 @@ def _texts(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.builds("f'<{{{}!s}}>'".replace("!s", "").format, st.sampled_from(["†text", "†rows[1].name"])),
         st.builds(
             "f'{{{}:{}}}'".format,
-            NUMBERS.filter(lambda one: "(†" not in one),
+            NUMBERS.filter(lambda number: "(†" not in number),
             st.sampled_from([".2f", "08.1f", ",.0f", "<9.2f", ".1%"]),
         ),
         st.builds("({} or {})".format, inner, inner),
@@ -169,8 +169,8 @@ def _python(expression: str) -> Any:
 
 def _plain(value: Any) -> Any:
     if is_object(value):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in cast("list[Any]", value)] if isinstance(value, list | tuple) else value
+        return {key: _plain(member) for key, member in value.items()}
+    return [_plain(item) for item in cast("list[Any]", value)] if isinstance(value, list | tuple) else value
 
 
 @settings(max_examples=trials(10_000), suppress_health_check=[HealthCheck.filter_too_much])
@@ -183,9 +183,9 @@ def test_an_expression_is_worth_what_python_says(expression: str) -> None:
             fill(f"{{[{expression}, †text]}}", **DATA)
         return
     assume(not _has_boolean_arithmetic(expression))
-    found = fill(f"{{[{expression}, †text]}}", **DATA)[0]
-    assert found == expected or str(found) == str(expected)
-    assert type(found) is type(expected)
+    actual = fill(f"{{[{expression}, †text]}}", **DATA)[0]
+    assert actual == expected or str(actual) == str(expected)
+    assert type(actual) is type(expected)
 
 
 def _has_boolean_arithmetic(expression: str) -> bool:

@@ -59,14 +59,14 @@ EXPRESSIONS = st.one_of(
 @settings(max_examples=trials(20_000))
 @given(EXPRESSIONS, VALUES, VALUES)
 def test_no_error_holds_what_came_from_data(expression: str, x: Any, y: Any) -> None:
-    told = ""
+    message = ""
     try:
         fill(f"<{{{expression}}}>" if "†" in expression else f"<{{[{expression}, †x]}}>", x=x, y=y)
     except ValueError as error:
-        told = "".join(traceback.format_exception_only(error)) + str(getattr(error, "place", ""))
-    assert SECRET not in told
-    assert str(NUMBER) not in told
-    assert f"{NUMBER:,}" not in told
+        message = "".join(traceback.format_exception_only(error)) + str(getattr(error, "place", ""))
+    assert SECRET not in message
+    assert str(NUMBER) not in message
+    assert f"{NUMBER:,}" not in message
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
@@ -297,13 +297,13 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "values", "said"), WRONG)
-def test_an_error_says_what_was_wrong_and_where(text: str, values: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("text", "values", "complaint"), WRONG)
+def test_an_error_says_what_was_wrong_and_where(text: str, values: dict[str, Any], complaint: str) -> None:
     if "†calls" in text:
         values = {"calls": values["calls"]}
-    with pytest.raises(ComputingError) as told:
+    with pytest.raises(ComputingError) as caught:
         fill(text, **values)
-    assert said == str(told.value)
+    assert complaint == str(caught.value)
 
 
 def test_filters_tell_what_they_kept() -> None:

@@ -196,21 +196,21 @@ REFUSED: list[tuple[str, str, int | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("source", "said", "at"), REFUSED)
-def test_what_isnt_listed_is_refused_and_told_with_its_place(source: str, said: str, at: int | None) -> None:
-    with pytest.raises(ComputingSyntax) as told:
+@pytest.mark.parametrize(("source", "complaint", "at"), REFUSED)
+def test_what_isnt_listed_is_refused_and_told_with_its_place(source: str, complaint: str, at: int | None) -> None:
+    with pytest.raises(ComputingSyntax) as caught:
         read_group(source)
-    assert str(told.value).startswith(f"{said}, {'in' if at is None else f'at character {at} of'} {{")
-    assert str(told.value).endswith("}")
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 500
+    assert str(caught.value).startswith(f"{complaint}, {'in' if at is None else f'at character {at} of'} {{")
+    assert str(caught.value).endswith("}")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_a_long_expression_is_told_by_its_beginning() -> None:
     source = "†x ** 2" + " + 'a'" * 100
-    with pytest.raises(ComputingSyntax) as told:
+    with pytest.raises(ComputingSyntax) as caught:
         read_group(source)
-    assert str(told.value).endswith(f"at character 3 of {{{source[:79]}…}}")
+    assert str(caught.value).endswith(f"at character 3 of {{{source[:79]}…}}")
 
 
 def test_a_function_that_is_unknown_is_told_with_those_there_are() -> None:

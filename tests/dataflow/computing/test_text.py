@@ -94,7 +94,7 @@ UNCLOSED = "the group that opens at character {} isn't closed within 4,000 chara
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "complaint"),
     [
         ("Paid †calls.0.amount", UNBRACED.format("†calls.0.amount", 5, "†calls.0.amount", "†calls")),
         ("{†x} and †results.1", UNBRACED.format("†results.1", 9, "†results.1", "†results")),
@@ -115,11 +115,11 @@ UNCLOSED = "the group that opens at character {} isn't closed within 4,000 chara
         ("{}{†x +}", "this can't be read as an expression near '†x +', at character 0 of {†x +}"),
     ],
 )
-def test_what_was_meant_as_a_reference_is_told(text: str, said: str) -> None:
-    with pytest.raises(ComputingSyntax) as told:
+def test_what_was_meant_as_a_reference_is_told(text: str, complaint: str) -> None:
+    with pytest.raises(ComputingSyntax) as caught:
         read_computed(text, names={"state"})
-    assert said == str(told.value)
-    assert "\n" not in str(told.value)
+    assert complaint == str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_an_object_is_a_group_of_its_own_braces() -> None:
@@ -176,11 +176,11 @@ TEXTS = st.lists(st.sampled_from([*"{}{}''\"\\fF_a ", "†", "††", "†c", "
 @settings(max_examples=trials(20_000))
 @given(TEXTS, st.booleans())
 def test_braces_that_are_read_together_mean_what_each_would_alone(text: str, is_whole: bool) -> None:
-    found = list(braces(text, 0, len(text), Meter(Allowance()), is_whole=is_whole))
-    assert found == [Brace(at, group_end(text, at, is_whole=is_whole)) for at, _ in found]
-    inside = {at for start, end in found if end and end > 0 for at in range(start + 1, end)}
-    assert [at for at, sign in enumerate(text) if sign == "{" and at not in inside] == [at for at, _ in found]
-    whole = [brace for brace in found if brace.end]
+    pairs = list(braces(text, 0, len(text), Meter(Allowance()), is_whole=is_whole))
+    assert pairs == [Brace(at, group_end(text, at, is_whole=is_whole)) for at, _ in pairs]
+    inside = {at for start, end in pairs if end and end > 0 for at in range(start + 1, end)}
+    assert [at for at, sign in enumerate(text) if sign == "{" and at not in inside] == [at for at, _ in pairs]
+    whole = [brace for brace in pairs if brace.end]
     parts = list(marked_parts(text))
     assert all(a[1] < b[0] for a, b in pairwise(parts))
     if is_whole:
@@ -190,7 +190,7 @@ def test_braces_that_are_read_together_mean_what_each_would_alone(text: str, is_
 
 @pytest.mark.rule("E4")
 def test_reading_a_text_is_counted_in_steps_that_grow_with_it() -> None:
-    def taken(text: str) -> int:
+    def steps(text: str) -> int:
         run = RunAllowance()
         meter, before = Meter(Allowance(run)), run.left
         with suppress(ComputingSyntax):
@@ -199,7 +199,7 @@ def test_reading_a_text_is_counted_in_steps_that_grow_with_it() -> None:
         return before - run.left
 
     for unit in ("{" * 50 + "† ", "{'" * 3 + "†x", "{†x} ", "f'{††", '{"†a', "}{†† "):
-        few, many = taken(unit * 8), taken(unit * 80)
+        few, many = steps(unit * 8), steps(unit * 80)
         assert few * 5 < many <= 11 * few + 1_000, unit
     with pytest.raises(ComputingError):
         read_computed("{†}" * 10, meter=Meter(Allowance(steps=20)))
