@@ -155,6 +155,31 @@ async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_deri
     assert raised.value.code == "unknown_condition"
 
 
+@pytest.mark.rule("R15", "R21")
+async def test_a_plan_that_does_otherwise_than_a_run_of_another_shape_is_not_proved(tmp_path: Path) -> None:
+    found = await called(tmp_path, "Call whoever owes much.", most=50)
+    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt", "call_up"]
+    assert set(found.left_out) == {str(tmp_path / f"{who}.json") for who in ("bo", "di")}
+    assert (found.proof.same, found.proof.right, found.proof.wrong) == (5, 5, 2)
+    assert not found.proof.holds
+    assert "bo.json: call_up(who=bo) is not recorded" in found.proof.why
+
+
+@pytest.mark.rule("R21")
+async def test_a_run_of_another_shape_may_have_read_more_or_less(tmp_path: Path) -> None:
+    own, desk = Idea(context=[INPUT, "Say what they owe."], schema={"type": "object"}), Desk()
+    answers = {who: calling(who, most=1_000) for who in ("ana", "bo", "cy")}
+    answers["di"] = [
+        {"calls": [{"_tool": "debt", "who": "di"}, {"_tool": "orders", "who": "di"}], "output": None},
+        {"calls": [], "output": {"owes": DEBTS["di"]}},
+    ]
+    answers["ed"] = [{"calls": [], "output": {"owes": 0}}]
+    found = await refine(await runs_of(tmp_path, own, desk, answers), idea=own, tools=desk.tools)
+    assert found.proof.by_run[str(tmp_path / "di.json")] == "right"
+    assert found.proof.by_run[str(tmp_path / "ed.json")] == "left", "nobody knows what ed owes"
+    assert found.proof.holds, found.proof.why
+
+
 @pytest.mark.rule("R15")
 async def test_a_condition_takes_three_examples_on_each_side(tmp_path: Path) -> None:
     refined = await called(tmp_path, "Call whoever owes more than 200.", most=200)

@@ -54,16 +54,24 @@ class Proof:
 
 
 async def proved(
-    derived: DerivedPlan, shape: ExampleShape, author: Author, settled: Settled, replays: Replays
+    derived: DerivedPlan,
+    shape: ExampleShape,
+    author: Author,
+    settled: Settled,
+    replays: Replays,
+    of_other_shapes: Sequence[Example],
 ) -> Proof:
-    """Each example replayed by the plan, and by that of all others (R20, R21), whose holes a model fills (R18)."""
+    """Each example replayed by the plan, and by that of all others (R20, R21), whose holes a model fills (R18).
+
+    The plan was derived without those of other shapes: it is left there, or does the same, or is wrong.
+    """
     whole = Derivation(shape, author)
     examples = derived.read_in(shape, whole)
     problems = await replays.problems(derived.plan, examples)
     proof = await replays.proof(derived.plan, examples, problems)
     questions = {note.leaf: "" for note in derived.notes if note.how == "question"}
     assumed = replace(settled, confirmed={**questions, **settled.confirmed})
-    by_run, whys, answered = dict[str, str](), [proof.why], list[bool]()
+    by_run, whys, answered = dict[str, str | None](), [proof.why], list[bool]()
     for number, example in enumerate(shape.examples):
         try:
             others = shape.of([other for other in range(len(shape.examples)) if other != number])
@@ -79,14 +87,20 @@ async def proved(
                 answered.append(not whys[-1])
         except RefineError:
             problem = _LEFT
-        by_run[example.name] = "right" if problem is None else "left" if problem == _LEFT else "wrong"
-        whys += [f"held out, {problem}"] if by_run[example.name] == "wrong" else []
-    counts = Counter(by_run.values())
+        by_run[example.name] = problem
+    for example in of_other_shapes:
+        by_run[example.name] = await replays.problem(derived.plan, example, is_of_shape=False)
+    whys += [f"held out, {problem}" for problem in by_run.values() if problem not in {None, _LEFT}]
+    outcomes = {
+        name: "right" if problem is None else "left" if problem == _LEFT else "wrong"
+        for name, problem in by_run.items()
+    }
+    counts = Counter(outcomes.values())
     return replace(
         proof,
         **{outcome: counts[outcome] for outcome in ("right", "left", "wrong")},
         why=next(filter(None, whys), ""),
-        by_run=by_run,
+        by_run=outcomes,
         asked=len(answered),
         agreed=sum(answered),
     )
@@ -137,9 +151,14 @@ class Replays:
         problem = await asking.problem(plan, replace(example, record=record))
         return f"{example.name}: asked anew, it leaves the plan" if problem == _LEFT else problem
 
-    async def problem(self, plan: JsonObject, example: Example) -> str | None:
-        """Why a plan doesn't do what an example did, None where it does; `left` where it knows that it doesn't."""
+    async def problem(self, plan: JsonObject, example: Example, *, is_of_shape: bool = True) -> str | None:
+        """Why a plan doesn't do what an example did, None where it does; `left` where it knows that it doesn't.
+
+        One of another shape may have read other things: only its effects and its output count, and where the plan reads
+        what this run hasn't, nobody knows, as where it is left.
+        """
         is_asked = self.agent.model is not None
+        effects = self.toolset.tools.keys() - self.toolset.reading - self.toolset.latent
         tools = RecordedTools(example.record, fallback=UnrecordedCalls(simulated=self.simulated), asks_reader=is_asked)
         context = Context([*example.given, plan], origin=self.idea.context.origin)
         try:
@@ -149,10 +168,13 @@ class Replays:
         except ActumError as error:
             return f"{example.name}: {error.message}"
         if result is None:
-            return f"{example.name}: {tools.missed}"
+            is_unknown = not is_of_shape and tools.missed is not None and tools.missed.tool not in effects
+            return _LEFT if is_unknown else f"{example.name}: {tools.missed}"
         output = jsonable(result.output)
         if not is_alike(*as_same(output, example.output, self.same)):
             return f"{example.name}: it comes to {encode(output)[:200]}, not to {encode(example.output)[:200]}"
-        steps = (step for step in example.steps if step.tool not in self.simulated)
+        steps = (
+            step for step in example.steps if step.tool not in self.simulated and (is_of_shape or step.tool in effects)
+        )
         missing = Counter(call_key(step.tool, step.arguments) for step in steps) - Counter(tools.answered)
         return f"{example.name}: {next(iter(missing))} isn't called" if missing else None

@@ -140,14 +140,15 @@ async def refine(
     author = Author.of(base.context.messages, toolset.tools, base.schema)
     shape, derived, why = _derived(examples, author, settled)
     _check_named((*settled.confirmed, *settled.ignored, *(same or ())), derived, shape)
-    left_out |= {example.name: why for example in examples if example not in shape.examples}
+    others = [example for example in examples if example not in shape.examples]
+    left_out |= {example.name: why for example in others}
     proof, made_of = Proof(), derived.read_in(shape, Derivation(shape, author))
     if derived.is_judged and len(shape.examples) < LEAST_FILLED:
         problem = f"{len(shape.examples)} examples: a model is asked for {LEAST_FILLED} at least"
         raise RefineError(problem, code="too_few")
     if not any(note.how == "hole" for note in derived.notes):
         replays = Replays(agent, toolset, base, same or {}, Agent(fill).model)
-        proof = await proved(derived, shape, author, settled, replays)
+        proof = await proved(derived, shape, author, settled, replays, others)
     unsettled = [note for note in derived.notes if note.how in {"question", "hole"}]
     return replace(
         _refined(base, derived.plan, toolset, made_of, proof, left_out),
