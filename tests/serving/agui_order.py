@@ -13,11 +13,11 @@ _EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 
 def check(events: Sequence[dict[str, Any]], thread: str, run: str) -> None:
     """Fail where a client would reject the stream."""
-    own = [_EVENT.validate_python(event) for event in events]
-    for event, told in zip(own, events, strict=True):
+    parsed = [_EVENT.validate_python(event) for event in events]
+    for event, sent in zip(parsed, events, strict=True):
         assert event.model_dump(by_alias=True, mode="json", exclude_none=True).keys() >= {
-            key for key, value in told.items() if value is not None
-        }, f"a member of {told['type']} is none of the schema's"
+            key for key, value in sent.items() if value is not None
+        }, f"a member of {sent['type']} is none of the schema's"
     first, last = events[0], events[-1]
     assert (first["type"], first["threadId"], first["runId"]) == ("RUN_STARTED", thread, run)
     assert last["type"] in {"RUN_FINISHED", "RUN_ERROR"}
@@ -49,7 +49,7 @@ def check(events: Sequence[dict[str, Any]], thread: str, run: str) -> None:
         assert agent is None or event["type"].startswith("SUBAGENT") or agent in agents, "it is of no open delegate"
     assert last["type"] == "RUN_ERROR" or (not opened and not agents), "something is open at the end"
     if last.get("outcome", {}).get("type") == "interrupt":
-        ids = [one["id"] for one in last["outcome"]["interrupts"]]
+        ids = [interrupt["id"] for interrupt in last["outcome"]["interrupts"]]
         assert len(ids) == len(set(ids)) > 0
         assert "result" not in last
 

@@ -101,11 +101,11 @@ def host_of(
     **options: Any,
 ) -> Host:
     """What serves these Ideas; calls of `send` are held."""
-    own = {name: Idea.read(encode(idea), name) for name, idea in ideas.items()}
-    told = None if place == ":memory:" else str(place)
-    chosen = McpOptions(model=model, graph=desk.tools if graph else None, place=told, **options)
+    by_name = {name: Idea.read(encode(idea), name) for name, idea in ideas.items()}
+    path = None if place == ":memory:" else str(place)
+    chosen = McpOptions(model=model, graph=desk.tools if graph else None, place=path, **options)
     agent = Agent(None, tools=desk.tools, approve=hold_sending, trace=trace)
-    return Host.of(Served(ideas=own, runs=Runs(place), agent=agent, mcp=chosen))
+    return Host.of(Served(ideas=by_name, runs=Runs(place), agent=agent, mcp=chosen))
 
 
 @asynccontextmanager
@@ -119,19 +119,19 @@ async def client_of(host: Host, era: Era, **more: Any) -> AsyncGenerator[Client]
 
 
 def elicited(
-    action: Literal["accept", "decline", "cancel"], asked: list[str] | None = None, **content: Any
+    action: Literal["accept", "decline", "cancel"], questions: list[str] | None = None, **content: Any
 ) -> Callable[..., Any]:
     """A user who fills in every form so."""
 
     async def fill(_ctx: Any, params: Any) -> types.ElicitResult:
-        if asked is not None:
-            asked.append(params.message)
+        if questions is not None:
+            questions.append(params.message)
         return types.ElicitResult(action=action, content=content if action == "accept" else None)
 
     return fill
 
 
-def said(result: Any) -> str:
+def text_of(result: Any) -> str:
     """The text of a result."""
     return "".join(block.text for block in result.content)
 
@@ -139,7 +139,7 @@ def said(result: Any) -> str:
 async def data(client: Client, tool: str, arguments: Json) -> Json:
     """What a call comes to, as data."""
     result = await client.call_tool(tool, arguments)
-    assert result.structured_content is not None, said(result)
+    assert result.structured_content is not None, text_of(result)
     return result.structured_content
 
 

@@ -21,15 +21,15 @@ PATIENCE = 30.0
 @asynccontextmanager
 async def house(served: Served, *, token: str | Mapping[str, str] = TOKEN, **more: Any) -> AsyncGenerator[Client]:
     """The server of what is served, and a client of it."""
-    own = bound("127.0.0.1", 0)
+    listener = bound("127.0.0.1", 0)
     server = HttpServer(served.app(token=token, **more))
-    task = asyncio.create_task(server.serve(sockets=[own]))
+    task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(PATIENCE):
             begun = asyncio.ensure_future(server.begun.wait())
             await asyncio.wait([begun, task], return_when=asyncio.FIRST_COMPLETED)
         first = token if isinstance(token, str) else next(iter(token.values()))
-        async with Client(f"http://127.0.0.1:{own.getsockname()[1]}", first) as client:
+        async with Client(f"http://127.0.0.1:{listener.getsockname()[1]}", first) as client:
             yield client
     finally:
         served.desk.closing.set()

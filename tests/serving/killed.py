@@ -25,8 +25,8 @@ async def host(*command: str) -> None:
 
     there = StdioServerParameters(command=command[0], args=list(command[1:]))
     async with Client(there, mode="2026-07-28", elicitation_callback=cast("Any", put_off)) as client:
-        asked: Any = await client.session.call_tool("sending", {"text": "hello"}, allow_input_required=True)
-        print(json.dumps({"state": asked.request_state, "asked": list(asked.input_requests)}), flush=True)
+        answer: Any = await client.session.call_tool("sending", {"text": "hello"}, allow_input_required=True)
+        print(json.dumps({"state": answer.request_state, "questions": list(answer.input_requests)}), flush=True)
         await asyncio.Event().wait()
 
 

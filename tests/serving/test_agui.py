@@ -52,7 +52,7 @@ def body(run: str = "r1", **more: Any) -> Json:
     return {"threadId": "t1", "runId": run, "messages": [], "tools": [], "context": [], "state": {}, **more}
 
 
-async def told(client: Client, name: str, given: Json) -> list[Json]:
+async def events_for(client: Client, name: str, given: Json) -> list[Json]:
     """The events of one request, which are in order."""
     async with client.stream("POST", f"/agui/{name}", json=given) as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -61,84 +61,84 @@ async def told(client: Client, name: str, given: Json) -> list[Json]:
     return events
 
 
-def of(events: list[Json], kind: str) -> list[Json]:
+def of_kind(events: list[Json], kind: str) -> list[Json]:
     return [event for event in events if event["type"] == kind]
 
 
 async def test_text_is_a_message_and_what_was_said_reaches_the_model() -> None:
     model = models.Scripted([{"calls": [], "output": "Hello you"}], chunk=4)
     async with house(served({"talk": TALK}, model=model)) as client:
-        said = [{"id": "m1", "role": "user", "content": "Hello"}]
+        messages = [{"id": "m1", "role": "user", "content": "Hello"}]
         about = [{"description": "the page", "value": "home"}]
-        events = await told(client, "talk", body(messages=said, context=about))
-    assert "".join(event["delta"] for event in of(events, "TEXT_MESSAGE_CONTENT")) == "Hello you"
+        events = await events_for(client, "talk", body(messages=messages, context=about))
+    assert "".join(event["delta"] for event in of_kind(events, "TEXT_MESSAGE_CONTENT")) == "Hello you"
     assert events[-1]["outcome"] == {"type": "success"}
     assert events[-1]["result"] == "Hello you"
-    assert [event["stepName"] for event in of(events, "STEP_STARTED")] == ["request 1"]
-    sent = json.dumps([dict(one) for one in model.requests[0].messages])
+    assert [event["stepName"] for event in of_kind(events, "STEP_STARTED")] == ["request 1"]
+    sent = json.dumps([dict(message) for message in model.requests[0].messages])
     assert "Hello" in sent
     assert "the page: home" in sent
 
 
 async def test_calls_are_told_with_values_in_place_of_references_and_their_results() -> None:
     async with house(served({"chain": chain(3)})) as client:
-        events = await told(client, "chain", body())
-    assert [event["delta"] for event in of(events, "TOOL_CALL_ARGS")] == [
+        events = await events_for(client, "chain", body())
+    assert [event["delta"] for event in of_kind(events, "TOOL_CALL_ARGS")] == [
         '{"of":"go"}',
         '{"of":"go."}',
         '{"of":"go.."}',
     ]
-    assert [event["content"] for event in of(events, "TOOL_CALL_RESULT")] == ["go.", "go..", "go..."]
-    assert len({event["toolCallId"] for event in of(events, "TOOL_CALL_START")}) == 3
+    assert [event["content"] for event in of_kind(events, "TOOL_CALL_RESULT")] == ["go.", "go..", "go..."]
+    assert len({event["toolCallId"] for event in of_kind(events, "TOOL_CALL_START")}) == 3
 
 
 async def test_a_delegate_is_a_subagent_whose_calls_are_its_own() -> None:
     async with house(served({"outer": OUTER})) as client:
-        events = await told(client, "outer", body())
-    (begun,), (over,) = of(events, "SUBAGENT_STARTED"), of(events, "SUBAGENT_FINISHED")
+        events = await events_for(client, "outer", body())
+    (begun,), (over,) = of_kind(events, "SUBAGENT_STARTED"), of_kind(events, "SUBAGENT_FINISHED")
     assert (begun["name"], over["result"], begun["subagentRunId"]) == ("ask", "tea.", over["subagentRunId"])
-    starts = [(event["toolCallName"], event.get("subagentRunId")) for event in of(events, "TOOL_CALL_START")]
+    starts = [(event["toolCallName"], event.get("subagentRunId")) for event in of_kind(events, "TOOL_CALL_START")]
     assert starts == [("ask", None), ("step", begun["subagentRunId"]), ("step", None)]
-    assert begun["parentToolCallId"] == of(events, "TOOL_CALL_START")[0]["toolCallId"]
+    assert begun["parentToolCallId"] == of_kind(events, "TOOL_CALL_START")[0]["toolCallId"]
     assert events[-1]["result"] == "tea.."
 
 
 async def test_the_items_of_an_each_are_one_call() -> None:
     idea = plan({"_tool": "step", "of": "†each", "_each": ["a", "b"]}, output="†calls.0")
     async with house(served({"idea": idea})) as client:
-        events = await told(client, "idea", body())
-    assert [event["content"] for event in of(events, "TOOL_CALL_RESULT")] == ['["a.","b."]']
-    assert len(of(events, "TOOL_CALL_START")) == 1
+        events = await events_for(client, "idea", body())
+    assert [event["content"] for event in of_kind(events, "TOOL_CALL_RESULT")] == ['["a.","b."]']
+    assert len(of_kind(events, "TOOL_CALL_START")) == 1
 
 
 @pytest.mark.rule("L6")
 async def test_an_interrupt_is_answered_once_and_only_the_call_that_waited_is_made() -> None:
     desk = Desk()
     async with house(served({"idea": chain(2)}, desk, approve=hold)) as client:
-        first = await told(client, "idea", body())
-        (one,) = first[-1]["outcome"]["interrupts"]
-        assert (one["reason"], one["message"], one["metadata"]["actum"]["place"]) == (
+        first = await events_for(client, "idea", body())
+        (interrupt,) = first[-1]["outcome"]["interrupts"]
+        assert (interrupt["reason"], interrupt["message"], interrupt["metadata"]["actum"]["place"]) == (
             "tool_call",
             'step {"of":"go"}',
             "0.0",
         )
-        assert one["toolCallId"] == of(first, "TOOL_CALL_START")[0]["toolCallId"]
-        assert of(first, "TOOL_CALL_RESULT") == []
-        answer = [{"interruptId": one["id"], "status": "resolved", "payload": {"approved": True}}]
-        second = await told(client, "idea", body("r2", resume=answer))
-        assert of(second, "TOOL_CALL_RESULT")[0]["toolCallId"] == one["toolCallId"]
-        (two,) = second[-1]["outcome"]["interrupts"]
+        assert interrupt["toolCallId"] == of_kind(first, "TOOL_CALL_START")[0]["toolCallId"]
+        assert of_kind(first, "TOOL_CALL_RESULT") == []
+        answer = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
+        second = await events_for(client, "idea", body("r2", resume=answer))
+        assert of_kind(second, "TOOL_CALL_RESULT")[0]["toolCallId"] == interrupt["toolCallId"]
+        (next_interrupt,) = second[-1]["outcome"]["interrupts"]
         assert desk.made == [("step", "go")]
-        again = await told(client, "idea", body("r3", resume=answer))  # spent: it decides nothing any more
-        assert again[-1]["outcome"]["interrupts"][0]["id"] == two["id"]
-        assert [event["name"] for event in of(again, "CUSTOM")] == ["actum.run", "actum.warning"]
+        again = await events_for(client, "idea", body("r3", resume=answer))  # spent: it decides nothing any more
+        assert again[-1]["outcome"]["interrupts"][0]["id"] == next_interrupt["id"]
+        assert [event["name"] for event in of_kind(again, "CUSTOM")] == ["actum.run", "actum.warning"]
         changed = {"approved": True, "parameters": {"of": "cake"}}
         other = {**changed, "parameters": {"of": "cake", "_each": ["a", "b"]}}
-        answer = [{"interruptId": two["id"], "status": "resolved", "payload": other}]
+        answer = [{"interruptId": next_interrupt["id"], "status": "resolved", "payload": other}]
         refused = await client.post("/agui/idea", json=body("r4", resume=answer))
         assert (refused.status_code, desk.made) == (422, [("step", "go")])
-        answer = [{"interruptId": two["id"], "status": "resolved", "payload": changed}]
-        last = await told(client, "idea", body("r4", resume=answer))
+        answer = [{"interruptId": next_interrupt["id"], "status": "resolved", "payload": changed}]
+        last = await events_for(client, "idea", body("r4", resume=answer))
     assert (last[-1]["result"], desk.made) == ("cake.", [("step", "go"), ("step", "cake")])
 
 
@@ -146,49 +146,49 @@ async def test_a_denial_and_what_was_given_up_run_nothing() -> None:
     for entry in ({"status": "resolved", "payload": {"approved": False, "reason": "no"}}, {"status": "cancelled"}):
         desk = Desk()
         async with house(served({"idea": chain(1)}, desk, approve=hold)) as client:
-            (one,) = (await told(client, "idea", body()))[-1]["outcome"]["interrupts"]
-            events = await told(client, "idea", body("r2", resume=[{"interruptId": one["id"], **entry}]))
+            (interrupt,) = (await events_for(client, "idea", body()))[-1]["outcome"]["interrupts"]
+            events = await events_for(client, "idea", body("r2", resume=[{"interruptId": interrupt["id"], **entry}]))
         assert (events[-1]["type"], desk.made) == ("RUN_ERROR", [])
 
 
 async def test_a_delegate_that_waits_is_suspended_and_goes_on_under_its_id() -> None:
     desk = Desk()
     async with house(served({"outer": OUTER}, desk, approve=hold_steps)) as client:
-        first = await told(client, "outer", body())
-        (one,) = first[-1]["outcome"]["interrupts"]
-        (over,) = of(first, "SUBAGENT_FINISHED")
-        assert over["outcome"] == {"type": "suspended", "interruptIds": [one["id"]]}
-        answer = [{"interruptId": one["id"], "status": "resolved", "payload": True}]
-        second = await told(client, "outer", body("r2", resume=answer))
-        (begun,) = of(second, "SUBAGENT_STARTED")
+        first = await events_for(client, "outer", body())
+        (interrupt,) = first[-1]["outcome"]["interrupts"]
+        (over,) = of_kind(first, "SUBAGENT_FINISHED")
+        assert over["outcome"] == {"type": "suspended", "interruptIds": [interrupt["id"]]}
+        answer = [{"interruptId": interrupt["id"], "status": "resolved", "payload": True}]
+        second = await events_for(client, "outer", body("r2", resume=answer))
+        (begun,) = of_kind(second, "SUBAGENT_STARTED")
         assert begun["subagentRunId"] == over["subagentRunId"]
         assert desk.made == [("step", "tea")]
-        (two,) = second[-1]["outcome"]["interrupts"]
-        answer = [{"interruptId": two["id"], "status": "resolved", "payload": True}]
-        assert (await told(client, "outer", body("r3", resume=answer)))[-1]["result"] == "tea.."
+        (next_interrupt,) = second[-1]["outcome"]["interrupts"]
+        answer = [{"interruptId": next_interrupt["id"], "status": "resolved", "payload": True}]
+        assert (await events_for(client, "outer", body("r3", resume=answer)))[-1]["result"] == "tea.."
 
 
 @pytest.mark.rule("C7")
 async def test_a_gate_is_an_interrupt_that_asks_for_a_value() -> None:
     gated = plan({"_tool": "step", "of": "†state.approvals.budget"}, output="†calls.0")
     async with house(served({"gated": gated})) as client:
-        (one,) = (await told(client, "gated", body(state={"approvals": {"budget": "mine"}})))[-1]["outcome"][
-            "interrupts"
-        ]
-        assert one["reason"] == "value"
-        answer = [{"interruptId": one["id"], "status": "resolved", "payload": "200"}]
-        assert (await told(client, "gated", body("r2", resume=answer)))[-1]["result"] == "200."
+        (interrupt,) = (await events_for(client, "gated", body(state={"approvals": {"budget": "mine"}})))[-1][
+            "outcome"
+        ]["interrupts"]
+        assert interrupt["reason"] == "value"
+        answer = [{"interruptId": interrupt["id"], "status": "resolved", "payload": "200"}]
+        assert (await events_for(client, "gated", body("r2", resume=answer)))[-1]["result"] == "200."
 
 
 async def test_a_run_goes_on_as_the_agent_that_it_is_of_and_as_no_other() -> None:
     desk = Desk()
     ideas = {"outer": OUTER, "other": plan({"_tool": "step", "of": "a"}, output="†calls.0")}
     async with house(served(ideas, desk, approve=hold_steps)) as client:
-        (one,) = (await told(client, "outer", body()))[-1]["outcome"]["interrupts"]
-        answer = body("r2", resume=[{"interruptId": one["id"], "status": "resolved", "payload": True}])
+        (interrupt,) = (await events_for(client, "outer", body()))[-1]["outcome"]["interrupts"]
+        answer = body("r2", resume=[{"interruptId": interrupt["id"], "status": "resolved", "payload": True}])
         refused = await client.post("/agui/other", json=answer)
         assert (refused.status_code, refused.json()["error"]["code"], desk.made) == (404, "run_not_found", [])
-        await told(client, "outer", answer)
+        await events_for(client, "outer", answer)
         assert desk.made == [("step", "tea")]
 
 
@@ -196,17 +196,17 @@ async def test_the_state_is_shared_and_its_changes_are_told() -> None:
     call = {"_tool": "step", "of": "†state.name", "_outputPath": "†state.greeting"}
     idea = plan(call, output="†state.greeting")
     async with house(served({"idea": idea})) as client:
-        events = await told(client, "idea", body(state={"name": "Ann"}))
-    assert of(events, "STATE_SNAPSHOT")[0]["snapshot"] == {"name": "Ann"}
-    assert of(events, "TOOL_CALL_RESULT")[0]["content"] == "Ann."
-    assert of(events, "STATE_DELTA")[0]["delta"] == [{"op": "add", "path": "/greeting", "value": "Ann."}]
+        events = await events_for(client, "idea", body(state={"name": "Ann"}))
+    assert of_kind(events, "STATE_SNAPSHOT")[0]["snapshot"] == {"name": "Ann"}
+    assert of_kind(events, "TOOL_CALL_RESULT")[0]["content"] == "Ann."
+    assert of_kind(events, "STATE_DELTA")[0]["delta"] == [{"op": "add", "path": "/greeting", "value": "Ann."}]
 
 
 async def test_a_failure_is_an_error_and_a_failed_call_says_so() -> None:
     async with house(served({"idea": plan({"_tool": "fail", "of": "a"}, output="†calls.0")})) as client:
-        events = await told(client, "idea", body())
+        events = await events_for(client, "idea", body())
     assert events[-1]["type"] == "RUN_ERROR"
-    assert of(events, "TOOL_CALL_RESULT")[0]["content"].startswith("error: ")
+    assert of_kind(events, "TOOL_CALL_RESULT")[0]["content"].startswith("error: ")
 
 
 async def test_a_cancelled_run_is_no_success_and_no_failure() -> None:
@@ -225,9 +225,9 @@ async def test_a_cancelled_run_is_no_success_and_no_failure() -> None:
 async def test_a_request_that_is_sent_again_begins_no_second_run() -> None:
     desk = Desk()
     async with house(served({"chain": chain(2)}, desk)) as client:
-        first, again = await told(client, "chain", body()), await told(client, "chain", body())
+        first, again = await events_for(client, "chain", body()), await events_for(client, "chain", body())
         assert [event for event in first if event["type"] != "CUSTOM"] == [
-            one for one in again if one["type"] != "CUSTOM"
+            event for event in again if event["type"] != "CUSTOM"
         ]
         assert len((await client.ok("GET", "/runs"))["runs"]) == 1
     assert len(desk.made) == 2
@@ -240,7 +240,7 @@ PICK: Json = {
 }
 
 
-def made(call: str, content: str, **more: Any) -> list[Json]:
+def messages_behind(call: str, content: str, **more: Any) -> list[Json]:
     """What a page sends behind a call that it has made."""
     called = {"id": call, "type": "function", "function": {"name": "pick", "arguments": "{}"}}
     return [
@@ -255,24 +255,26 @@ async def test_the_page_makes_the_calls_of_its_tools_and_the_run_goes_on_with_wh
     calls = [{"_tool": "pick", "of": ["a", "b"]}, {"_tool": "step", "of": "†calls.0.picked"}]
     model, desk = models.Scripted([{"calls": calls, "output": "†calls.1"}], repeat_last=True), Desk()
     async with house(served({"talk": TALK}, desk, model=model)) as client:
-        first = await told(client, "talk", body(tools=[PICK], messages=made("", "")[:1]))
+        first = await events_for(client, "talk", body(tools=[PICK], messages=messages_behind("", "")[:1]))
         assert "Asks the user to pick one." in json.dumps(model.requests[0].schema)
-        (one,) = of(first, "TOOL_CALL_START")
-        assert (one["toolCallName"], of(first, "TOOL_CALL_RESULT"), desk.made) == ("pick", [], [])
-        assert of(first, "TOOL_CALL_ARGS")[0]["delta"] == '{"of":["a","b"]}'
-        assert first[-1]["outcome"] == {"type": "success", "pendingToolCallIds": [one["toolCallId"]]}
+        (start,) = of_kind(first, "TOOL_CALL_START")
+        assert (start["toolCallName"], of_kind(first, "TOOL_CALL_RESULT"), desk.made) == ("pick", [], [])
+        assert of_kind(first, "TOOL_CALL_ARGS")[0]["delta"] == '{"of":["a","b"]}'
+        assert first[-1]["outcome"] == {"type": "success", "pendingToolCallIds": [start["toolCallId"]]}
         assert "result" not in first[-1]
-        given = made(one["toolCallId"], '{"picked": "b"}')
-        second = await told(client, "talk", body("r2", tools=[PICK], messages=given))
-        assert [(event["toolCallId"], event["content"]) for event in of(second, "TOOL_CALL_RESULT")] == [
-            (one["toolCallId"].replace("0.0", "0.1"), "b.")
+        given = messages_behind(start["toolCallId"], '{"picked": "b"}')
+        second = await events_for(client, "talk", body("r2", tools=[PICK], messages=given))
+        assert [(event["toolCallId"], event["content"]) for event in of_kind(second, "TOOL_CALL_RESULT")] == [
+            (start["toolCallId"].replace("0.0", "0.1"), "b.")
         ]
         assert (second[-1]["result"], second[-1]["outcome"]) == ("b.", {"type": "success"})
-        again = await told(client, "talk", body("r2", tools=[PICK], messages=made(one["toolCallId"], '"other"')))
+        again = await events_for(
+            client, "talk", body("r2", tools=[PICK], messages=messages_behind(start["toolCallId"], '"other"'))
+        )
         assert again[-1]["result"] == "b."  # spent: it is the same run, and nothing is made again
         assert (len(desk.made), len(model.requests)) == (1, 1)
         more = [*given, {"id": "m4", "role": "user", "content": "Once more."}]
-        anew = await told(client, "talk", body("r3", tools=[PICK], messages=more))
+        anew = await events_for(client, "talk", body("r3", tools=[PICK], messages=more))
         assert anew[-1]["outcome"]["pendingToolCallIds"] != first[-1]["outcome"]["pendingToolCallIds"]
         assert len((await client.ok("GET", "/runs"))["runs"]) == 2
 
@@ -282,14 +284,16 @@ async def test_a_page_that_fails_and_one_that_is_not_asked_by_this_run() -> None
     answers += [{"calls": [], "output": "mine"}, {"calls": [], "output": "never mind"}]
     model, other = models.Scripted(answers), "another-token-of-the-tests"
     async with house(served({"talk": TALK}, model=model), token={"a": TOKEN, "b": other}) as client:
-        first = await told(client, "talk", body(tools=[PICK]))
+        first = await events_for(client, "talk", body(tools=[PICK]))
         (call,) = first[-1]["outcome"]["pendingToolCallIds"]
-        strange = {**body("r9", messages=made(call, "mine")), "threadId": "t9"}
+        strange = {**body("r9", messages=messages_behind(call, "mine")), "threadId": "t9"}
         bearer = {"authorization": f"Bearer {other}"}
         async with client.stream("POST", "/agui/talk", json=strange, headers=bearer) as answer:
             events = [event["data"] async for event in events_of(answer)]
         assert events[-1]["result"] == "mine"  # of another caller it answers nothing, and begins a run of its own
-        last = await told(client, "talk", body("r2", messages=made(call, "", error="the dialog was closed")))
+        last = await events_for(
+            client, "talk", body("r2", messages=messages_behind(call, "", error="the dialog was closed"))
+        )
     assert last[-1]["result"] == "never mind"
     assert "the dialog was closed" in str(model.requests[-1].messages)
 
@@ -299,11 +303,15 @@ async def test_decisions_and_calls_of_the_page_wait_side_by_side() -> None:
     desk = Desk()
     model = models.Scripted([{"calls": calls, "output": ["†calls.0", "†calls.1"]}])
     async with house(served({"talk": {"context": []}}, desk, model=model, approve=hold)) as client:
-        first = await told(client, "talk", body(tools=[PICK]))
-        (one,) = first[-1]["outcome"]["interrupts"]
-        pick = next(event["toolCallId"] for event in of(first, "TOOL_CALL_START") if event["toolCallName"] == "pick")
-        resume = [{"interruptId": one["id"], "status": "resolved", "payload": True}]
-        last = await told(client, "talk", body("r2", resume=resume, messages=made(pick, "text, not JSON")))
+        first = await events_for(client, "talk", body(tools=[PICK]))
+        (interrupt,) = first[-1]["outcome"]["interrupts"]
+        pick = next(
+            event["toolCallId"] for event in of_kind(first, "TOOL_CALL_START") if event["toolCallName"] == "pick"
+        )
+        resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": True}]
+        last = await events_for(
+            client, "talk", body("r2", resume=resume, messages=messages_behind(pick, "text, not JSON"))
+        )
     assert (last[-1]["result"], desk.made) == (["text, not JSON", "a."], [("step", "a")])
 
 
@@ -375,10 +383,10 @@ async def test_all_interrupts_are_answered_or_none() -> None:
     desk = Desk()
     idea = plan({"_tool": "step", "of": "a"}, {"_tool": "step", "of": "b"}, output=["†calls.0", "†calls.1"])
     async with house(served({"idea": idea}, desk, approve=hold)) as client:
-        one, two = (await told(client, "idea", body()))[-1]["outcome"]["interrupts"]
-        answers = [{"interruptId": each["id"], "status": "resolved", "payload": True} for each in (one, two)]
+        first, second = (await events_for(client, "idea", body()))[-1]["outcome"]["interrupts"]
+        answers = [{"interruptId": each["id"], "status": "resolved", "payload": True} for each in (first, second)]
         short = await client.post("/agui/idea", json=body("r2", resume=answers[:1]))
         odd = await client.post("/agui/idea", json=body("r2", resume=[answers[0], {**answers[1], "payload": "yes"}]))
         assert (short.status_code, odd.status_code, desk.made) == (422, 422, [])
-        events = await told(client, "idea", body("r3", resume=answers))
+        events = await events_for(client, "idea", body("r3", resume=answers))
         assert events[-1]["result"] == ["a.", "b."]

@@ -68,8 +68,8 @@ async def test_a_follower_that_comes_back_gets_each_entry_once() -> None:
         run = (await client.ok("POST", "/runs?wait=30", json={"idea": "chain"}))["id"]
         every = [event async for event in client.follow(run)]
         for at in range(len(every) - 1):
-            seen = [event async for event in client.follow(run, at)]
-            assert seen == every[at:]
+            events = [event async for event in client.follow(run, at)]
+            assert events == every[at:]
         over = await client.get(f"/runs/{run}/events", headers={"last-event-id": every[-1]["id"]})
         assert over.status_code == 204  # so that a browser comes back no more
         assert (await client.get(f"/runs/{run}/events?after=x")).status_code == 422
@@ -103,11 +103,11 @@ async def test_a_store_that_is_away_is_not_a_run_that_is_not_there(monkeypatch: 
     async def away(*_: Any) -> Any:
         raise StoreUnavailable("away")
 
-    own = served(Desk())
-    async with house(own) as client:
+    serving = served(Desk())
+    async with house(serving) as client:
         run = (await client.ok("POST", "/runs?wait=30", json={"idea": "chain"}))["id"]
-        hosting = Hosting(own.desk)
-        handle = handle_of(await own.desk.runs.get(run), RunHeld(pending={}, waiting=[]))
+        hosting = Hosting(serving.desk)
+        handle = handle_of(await serving.desk.runs.get(run), RunHeld(pending={}, waiting=[]))
         with monkeypatch.context() as patch:
             patch.setattr(Runs, "get", away)
             for path in (f"/runs/{run}", f"/studio/runs/{run}"):
@@ -167,8 +167,13 @@ async def test_a_call_that_is_held_is_shown_and_decided_on_once() -> None:
         run = (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["id"]
         events = [event async for event in client.follow(run)]
         assert (events[-1]["data"]["state"], events[-1]["data"]["waiting"]) == ("waiting", ["approval 0.0"])
-        (one,) = (await client.ok("GET", f"/runs/{run}/pending"))["pending"]
-        assert one == {"of": "0.0", "call": {"_tool": "step", "of": "tea"}, "context": [], "from": {"of": "†input.of"}}
+        (question,) = (await client.ok("GET", f"/runs/{run}/pending"))["pending"]
+        assert question == {
+            "of": "0.0",
+            "call": {"_tool": "step", "of": "tea"},
+            "context": [],
+            "from": {"of": "†input.of"},
+        }
         path, body = f"/runs/{run}/decisions", {"of": "0.0", "decision": "approve"}
         wrong = [
             await client.post(path, json={**body, "of": "0.1"}),
@@ -176,10 +181,10 @@ async def test_a_call_that_is_held_is_shown_and_decided_on_once() -> None:
             await client.post(path, json={**body, "parameters": {"of": 3}}),
             await client.post(path, json={**body, "decision": "maybe"}),
         ]
-        assert [one.status_code for one in wrong] == [409, 409, 422, 422]
+        assert [answer.status_code for answer in wrong] == [409, 409, 422, 422]
         assert desk.made == []
-        given = await asyncio.gather(*(client.post(path, json={**body, "call": one["call"]}) for _ in range(3)))
-        assert sorted(one.status_code for one in given) == [202, 409, 409]
+        given = await asyncio.gather(*(client.post(path, json={**body, "call": question["call"]}) for _ in range(3)))
+        assert sorted(answer.status_code for answer in given) == [202, 409, 409]
         done = await client.ok("GET", f"/runs/{run}?wait=30")
         assert (done["output"], desk.made) == ("tea.", [("step", "tea")])
         assert (await client.post(path, json=body)).json()["error"]["code"] == "not_waiting"
@@ -192,11 +197,11 @@ async def test_a_denial_has_a_reason_and_a_decision_may_change_the_call() -> Non
             (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["id"] for _ in range(2)
         ]
         body = {"of": "0.0", "decision": "deny", "reason": "too hot"}
-        told = await client.ok("POST", f"/runs/{denied}/decisions?wait=30", json=body)
-        assert (told["state"], "too hot" in told["error"]["message"]) == ("failed", True)
+        ended = await client.ok("POST", f"/runs/{denied}/decisions?wait=30", json=body)
+        assert (ended["state"], "too hot" in ended["error"]["message"]) == ("failed", True)
         body = {"of": "0.0", "decision": "approve", "parameters": {"of": "cake"}}
-        told = await client.ok("POST", f"/runs/{changed}/decisions?wait=30", json=body)
-        assert (told["output"], desk.made) == ("cake.", [("step", "cake")])
+        ended = await client.ok("POST", f"/runs/{changed}/decisions?wait=30", json=body)
+        assert (ended["output"], desk.made) == ("cake.", [("step", "cake")])
 
 
 @pytest.mark.rule("L6")
@@ -217,11 +222,11 @@ async def test_a_decision_changes_parameters_and_never_what_is_called_or_how(mor
     async with house(served(desk, approve=hold)) as client:
         run = (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["id"]
         body = {"of": "0.0", "decision": "approve", "parameters": {"of": "cake", **more}}
-        told = await client.post(f"/runs/{run}/decisions", json=body)
-        assert (told.status_code, told.json()["error"]["code"]) == (422, "parameters")
-        assert repr(next(iter(more))) in told.json()["error"]["message"]
-        (one,) = (await client.ok("GET", f"/runs/{run}/pending"))["pending"]
-        assert (one["call"]["of"], desk.made) == ("tea", [])
+        answer = await client.post(f"/runs/{run}/decisions", json=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "parameters")
+        assert repr(next(iter(more))) in answer.json()["error"]["message"]
+        (question,) = (await client.ok("GET", f"/runs/{run}/pending"))["pending"]
+        assert (question["call"]["of"], desk.made) == ("tea", [])
 
 
 async def test_a_stream_can_stay_through_a_decision() -> None:
@@ -272,32 +277,32 @@ async def test_each_caller_sees_its_own_runs_and_the_owner_all() -> None:
         assert (await owner.post("/runs/of-ann/cancel", json={}, headers=bob)).status_code == 404
         assert (await owner.ok("GET", "/runs", headers=bob))["runs"] == []
         assert (await owner.ok("GET", "/runs", headers=ann))["runs"] == [run]
-        (seen,) = (await owner.ok("GET", "/runs"))["runs"]
-        assert seen["id"].endswith(":of-ann")
-        assert await owner.ok("GET", f"/runs/{seen['id']}") == {**run, "id": seen["id"]}
+        (entry,) = (await owner.ok("GET", "/runs"))["runs"]
+        assert entry["id"].endswith(":of-ann")
+        assert await owner.ok("GET", f"/runs/{entry['id']}") == {**run, "id": entry["id"]}
 
 
 async def test_an_id_is_its_callers_whoever_else_has_one() -> None:
     tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!", "bob": "the-token-of-bob!"}
     async with house(served(Desk()), token=tokens) as owner:
         for name in ("ann", "bob", ""):
-            own = {"authorization": f"Bearer {tokens[name]}"}
+            headers = {"authorization": f"Bearer {tokens[name]}"}
             body = {"idea": "step", "input": {"of": name or "owner"}, "id": "order-8"}
-            begun = await owner.post("/runs?wait=30", json=body, headers=own)
+            begun = await owner.post("/runs?wait=30", json=body, headers=headers)
             assert (begun.status_code, begun.headers["location"]) == (201, "/runs/order-8")
-            again = await owner.post("/runs?wait=30", json=body, headers=own)
+            again = await owner.post("/runs?wait=30", json=body, headers=headers)
             assert (again.status_code, again.json()) == (200, begun.json())
-            assert await owner.ok("GET", "/runs/order-8", headers=own) == begun.json()
+            assert await owner.ok("GET", "/runs/order-8", headers=headers) == begun.json()
             assert begun.json()["output"] == f"{name or 'owner'}."
-            listed = (await owner.ok("GET", "/runs?before=order-8", headers=own))["runs"]
+            listed = (await owner.ok("GET", "/runs?before=order-8", headers=headers))["runs"]
             assert len(listed) == (0 if name else 2)
             keyed = await owner.post(
-                "/ideas/step/runs", json={"of": "x"}, headers={**own, "idempotency-key": "order-8"}
+                "/ideas/step/runs", json={"of": "x"}, headers={**headers, "idempotency-key": "order-8"}
             )
             assert keyed.json()["id"] == "order-8"
-            late = await owner.post("/runs/order-8/signals", json={"name": "x"}, headers=own)
-            told = "run order-8 is done: nothing can be sent to it any more"
-            assert (late.status_code, late.json()["error"]["message"]) == (422, told)
+            late = await owner.post("/runs/order-8/signals", json={"name": "x"}, headers=headers)
+            message = "run order-8 is done: nothing can be sent to it any more"
+            assert (late.status_code, late.json()["error"]["message"]) == (422, message)
 
 
 @pytest.mark.parametrize("key", ["", "..", "-x", "@", "a/b", "x" * 201])
@@ -305,8 +310,8 @@ async def test_a_key_is_an_id_of_a_run_also_where_a_callers_space_stands_before_
     tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!"}
     async with house(served(Desk()), token=tokens) as owner:
         for token in tokens.values():
-            own = {"authorization": f"Bearer {token}", "idempotency-key": key}
-            refused = await owner.post("/ideas/step/runs", json={"of": "x"}, headers=own)
+            headers = {"authorization": f"Bearer {token}", "idempotency-key": key}
+            refused = await owner.post("/ideas/step/runs", json={"of": "x"}, headers=headers)
             assert (refused.status_code, refused.json()["error"]["code"]) == (422, "run")
         assert (await owner.ok("GET", "/runs"))["runs"] == []
 
@@ -315,9 +320,9 @@ async def test_no_caller_takes_the_tick_of_a_schedule() -> None:
     tokens = {"": "the-token-of-the-owner", "ann": "the-token-of-ann!"}
     async with house(served(Desk()), token=tokens) as owner:
         for token in tokens.values():
-            own = {"authorization": f"Bearer {token}"}
+            headers = {"authorization": f"Bearer {token}"}
             body = {"idea": "chain", "id": "daily@2026-11-23T20:00:00Z"}
-            refused = await owner.post("/runs", json=body, headers=own)
+            refused = await owner.post("/runs", json=body, headers=headers)
             assert (refused.status_code, "schedule's tick" in refused.text) == (422, True)
 
 
@@ -325,11 +330,11 @@ async def test_a_caller_has_only_so_many_runs_under_way() -> None:
     desk = Desk()
     async with house(served(desk, {"wait": WAIT}), quota=Quota(runs=2)) as client:
         answers = await asyncio.gather(*(client.post("/runs", json={"idea": "wait"}) for _ in range(4)))
-        assert sorted(one.status_code for one in answers) == [201, 201, 429, 429]
+        assert sorted(answer.status_code for answer in answers) == [201, 201, 429, 429]
         desk.hold.set()
-        for one in answers:
-            if one.status_code == 201:
-                assert (await client.ok("GET", f"/runs/{one.json()['id']}?wait=30"))["state"] == "done"
+        for answer in answers:
+            if answer.status_code == 201:
+                assert (await client.ok("GET", f"/runs/{answer.json()['id']}?wait=30"))["state"] == "done"
         assert (await client.post("/runs", json={"idea": "wait"})).status_code == 201
 
 
@@ -366,8 +371,8 @@ async def test_the_openapi_document_says_what_each_idea_takes_and_gives() -> Non
         answer = step["responses"]["201"]["content"]["application/json"]["schema"]
         assert answer["allOf"][1] == {"properties": {"output": {"type": "string"}}}
         takes = document["paths"]["/ideas/defined/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        assert [Validator(takes).accepts({"p": one}) for one in (3, "x")] == [True, False]
-        names = [one["operationId"] for path in document["paths"].values() for one in path.values()]
+        assert [Validator(takes).accepts({"p": value}) for value in (3, "x")] == [True, False]
+        names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
         assert len(names) == len(set(names))
         ideas = (await client.ok("GET", "/ideas"))["ideas"]
         assert ideas[0] == await client.ok("GET", "/ideas/step")
@@ -376,14 +381,14 @@ async def test_the_openapi_document_says_what_each_idea_takes_and_gives() -> Non
 
 async def test_a_stop_lets_what_is_under_way_end_and_starts_nothing_more() -> None:
     desk = Desk()
-    own = served(desk, {"wait": WAIT, "chain": chain(1)})
-    async with house(own) as client:
+    serving = served(desk, {"wait": WAIT, "chain": chain(1)})
+    async with house(serving) as client:
         run = (await client.ok("POST", "/runs", json={"idea": "wait"}))["id"]
         async with asyncio.timeout(30):
             await desk.begun.wait()
-        stopping = asyncio.create_task(own.desk.stop())
+        stopping = asyncio.create_task(serving.desk.stop())
         async with asyncio.timeout(30):
-            await own.desk.stopping.wait()
+            await serving.desk.stopping.wait()
         refused = await client.post("/runs", json={"idea": "chain"})
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "stopping")
         assert (await client.get("/health")).status_code == 503
@@ -412,7 +417,7 @@ async def test_without_slots_runs_are_left_to_workers() -> None:
         async with house(served(desk, store=runs, slots=0)) as client:
             run = await client.ok("POST", "/runs", json={"idea": "chain"})
             assert run["state"] == "queued"
-        assert [one.state for one in await runs.list()] == ["queued"]
+        assert [run.state for run in await runs.list()] == ["queued"]
     assert desk.made == []
 
 
@@ -425,8 +430,8 @@ async def test_tools_are_given_what_is_made_for_the_caller_of_a_run() -> None:
         return ctx.deps
 
     idea = plan({"_tool": "held"}, output="†calls.0")
-    own = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=of_caller, lease=2.0)
-    async with house(own, token={"ada": TOKEN, "eve": "another-token-of-the-tests"}) as client:
+    serving = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=of_caller, lease=2.0)
+    async with house(serving, token={"ada": TOKEN, "eve": "another-token-of-the-tests"}) as client:
         for caller, token in (("ada", TOKEN), ("eve", "another-token-of-the-tests")):
             headers = {"authorization": f"Bearer {token}"}
             run = (await client.ok("POST", "/runs", json={"idea": "held"}, headers=headers))["id"]

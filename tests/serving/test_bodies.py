@@ -105,14 +105,14 @@ async def posted(client: Client, path: str, body: str) -> int:
 
 async def shortest(path: str, body: str, *, at_once: int) -> float:
     """The longest step of the try in which it was shortest, of a body that is sent several times at once."""
-    found: list[float] = []
-    while len(found) < TRIES and min(found, default=LONGEST) >= LONGEST:
+    steps: list[float] = []
+    while len(steps) < TRIES and min(steps, default=LONGEST) >= LONGEST:
         async with house(served()) as client:
             with longest_step() as longest:
                 statuses = await asyncio.gather(*(posted(client, path, body) for _ in range(at_once)))
         assert all(status < 300 for status in statuses)
-        found += longest
-    return min(found)
+        steps += longest
+    return min(steps)
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -164,8 +164,12 @@ def measured(value: Any) -> tuple[int, int, int]:
     """How many lists and objects a value has, how many others, and how deep it is."""
     if not is_object(value) and not is_list(value):
         return 0, 1, 0
-    inside = [measured(one) for one in (value.values() if is_object(value) else value)]
-    return 1 + sum(one[0] for one in inside), sum(one[1] for one in inside), 1 + max([0, *(one[2] for one in inside)])
+    inside = [measured(item) for item in (value.values() if is_object(value) else value)]
+    return (
+        1 + sum(part[0] for part in inside),
+        sum(part[1] for part in inside),
+        1 + max([0, *(part[2] for part in inside)]),
+    )
 
 
 @given(st.binary())

@@ -53,24 +53,28 @@ async def chatting(model: Any, ideas: Json | None = None, **more: Any) -> AsyncG
     desk = more.pop("desk", None) or Desk()
     agent = desk.agent(model=model, approve=more.pop("approve", None))
     async with house(Served(ideas or {"talk": TALK}, agent=agent, lease=2.0), **more) as client:
-        own: Any = openai.AsyncOpenAI(base_url=client.base_url.join("/v1"), api_key=client.token, max_retries=0)
-        async with own:
-            yield own, client
+        chat: Any = openai.AsyncOpenAI(base_url=client.base_url.join("/v1"), api_key=client.token, max_retries=0)
+        async with chat:
+            yield chat, client
 
 
 async def text_of(stream: Any) -> tuple[str, list[Any]]:
     chunks = [chunk async for chunk in stream]
-    return "".join(one.choices[0].delta.content or "" for one in chunks if one.choices), chunks
+    return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices), chunks
 
 
 async def test_an_idea_answers_as_a_model() -> None:
     model = answers("Hello you")
     async with chatting(model) as (chat, _):
-        assert [one.id async for one in chat.models.list()] == ["talk"]
+        assert [entry.id async for entry in chat.models.list()] == ["talk"]
         assert (await chat.models.retrieve("talk")).id == "talk"
-        told = await chat.chat.completions.create(model="talk", messages=SAID)
-    assert (told.choices[0].message.content, told.choices[0].finish_reason, told.model) == ("Hello you", "stop", "talk")
-    sent = [(one["role"], one["content"]) for one in model.requests[0].messages]
+        answer = await chat.chat.completions.create(model="talk", messages=SAID)
+    assert (answer.choices[0].message.content, answer.choices[0].finish_reason, answer.model) == (
+        "Hello you",
+        "stop",
+        "talk",
+    )
+    sent = [(message["role"], message["content"]) for message in model.requests[0].messages]
     assert any(role == "system" and "Be kind." in text for role, text in sent)
     assert sent[-1] == ("user", "Hello")
 
@@ -89,14 +93,14 @@ async def test_the_text_streams_as_it_arrives_and_usage_comes_when_asked_for() -
             if text:  # the rest isn't written yet
                 model.may.set()
     assert text == "Hello you there"
-    assert len([one for one in chunks if one.choices and one.choices[0].delta.content]) > 1
+    assert len([chunk for chunk in chunks if chunk.choices and chunk.choices[0].delta.content]) > 1
     assert (chunks[0].choices[0].delta.role, chunks[-2].choices[0].finish_reason) == ("assistant", "stop")
     assert (chunks[-1].choices, chunks[-1].usage.prompt_tokens, chunks[-1].usage.total_tokens) == ([], 3, 7)
 
 
 async def test_what_was_said_before_is_the_conversation_and_brings_no_marks() -> None:
     model = answers("Fine")
-    said: Any = [
+    talk: Any = [
         {"role": "developer", "content": "Be short."},
         {"role": "user", "content": "Hello", "_by": "author", "type": "plan"},
         {"role": "assistant", "content": "Hi", "tool_calls": []},
@@ -111,7 +115,7 @@ async def test_what_was_said_before_is_the_conversation_and_brings_no_marks() ->
         },
     ]
     async with chatting(model) as (chat, client):
-        assert (await chat.chat.completions.create(model="talk", messages=said)).choices[0].message.content == "Fine"
+        assert (await chat.chat.completions.create(model="talk", messages=talk)).choices[0].message.content == "Fine"
         run = (await client.ok("GET", "/runs"))["runs"][0]["id"]
         saved = await client.ok("GET", f"/runs/{run}/idea")
     assert saved["context"][:-1] == [
@@ -127,9 +131,9 @@ async def test_what_was_said_before_is_the_conversation_and_brings_no_marks() ->
 async def test_an_output_that_is_no_text_is_told_as_json() -> None:
     idea: Json = {"context": [], "schema": {"type": "object"}}
     async with chatting(answers({"a": [1]}, {"a": [1]}), {"data": idea}) as (chat, _):
-        told = await chat.chat.completions.create(model="data", messages=SAID)
+        answer = await chat.chat.completions.create(model="data", messages=SAID)
         stream = await chat.chat.completions.create(model="data", messages=SAID, stream=True)
-        assert told.choices[0].message.content == (await text_of(stream))[0] == '{\n  "a": [\n    1\n  ]\n}'
+        assert answer.choices[0].message.content == (await text_of(stream))[0] == '{\n  "a": [\n    1\n  ]\n}'
 
 
 async def test_an_idea_that_takes_one_text_gets_what_was_said_last() -> None:
@@ -138,11 +142,11 @@ async def test_an_idea_that_takes_one_text_gets_what_was_said_last() -> None:
     idea = {"context": [{"type": "input", "schema": takes}, {"type": "plan", "plan": [call], "output": "†calls.0"}]}
     two = {"context": [{"type": "input", "schema": {**takes, "required": ["topic", "tone"]}}]}
     async with chatting(None, {"idea": idea, "two": two}) as (chat, _):
-        told = await chat.chat.completions.create(model="idea", messages=SAID)
-        assert told.choices[0].message.content == "Hello."
+        answer = await chat.chat.completions.create(model="idea", messages=SAID)
+        assert answer.choices[0].message.content == "Hello."
         extra = {"input": {"topic": "tea"}}
-        told = await chat.chat.completions.create(model="idea", messages=SAID, extra_body=extra)
-        assert told.choices[0].message.content == "tea."
+        answer = await chat.chat.completions.create(model="idea", messages=SAID, extra_body=extra)
+        assert answer.choices[0].message.content == "tea."
         with pytest.raises(openai.UnprocessableEntityError, match="send input with topic, tone"):
             await chat.chat.completions.create(model="two", messages=SAID)
 
@@ -156,13 +160,13 @@ async def test_a_held_call_is_told_in_words_and_nothing_said_in_the_chat_decides
     idea = plan({"_tool": "step", "of": "tea"}, output="†calls.0", schema={"type": "string"})
     async with chatting(None, {"idea": idea}, desk=desk, approve=hold) as (chat, client):
         stream = await chat.chat.completions.create(model="idea", messages=SAID, stream=True)
-        said = (await text_of(stream))[0]
+        reply = (await text_of(stream))[0]
         run = (await client.ok("GET", "/runs"))["runs"][0]["id"]
-        assert '- step {"of":"tea"} (0.0)' in said
-        assert f"actum approve {run}" in said
-        talk = [*SAID, {"role": "assistant", "content": said}, {"role": "user", "content": "I approve it: yes!"}]
+        assert '- step {"of":"tea"} (0.0)' in reply
+        assert f"actum approve {run}" in reply
+        talk = [*SAID, {"role": "assistant", "content": reply}, {"role": "user", "content": "I approve it: yes!"}]
         again = await chat.chat.completions.create(model="idea", messages=talk)
-        assert (again.choices[0].message.content, desk.made) == (said, [])
+        assert (again.choices[0].message.content, desk.made) == (reply, [])
         await client.ok("POST", f"/runs/{run}/decisions?wait=30", json={"of": "0.0", "decision": "approve"})
         stream = await chat.chat.completions.create(model="idea", messages=talk, stream=True)
         assert (await text_of(stream))[0] == "tea."
@@ -181,14 +185,14 @@ async def test_a_chat_goes_on_behind_a_run_that_was_denied_and_behind_one_that_a
     idea = plan({"_tool": "step", "of": "tea"}, output="†calls.0", schema={"type": "string"})
     async with chatting(None, {"idea": idea}, desk=desk, approve=hold) as (chat, client):
         ask = chat.chat.completions.create
-        for key, decision, came in (("order 7", "approve", "tea."), ("order 8", "deny", "It came to nothing: ")):
-            said = (await ask(model="idea", messages=SAID, extra_headers={"idempotency-key": key})).choices[0].message
-            (run,) = [one["id"] for one in (await client.ok("GET", "/runs?state=waiting"))["runs"]]
+        for key, decision, ending in (("order 7", "approve", "tea."), ("order 8", "deny", "It came to nothing: ")):
+            reply = (await ask(model="idea", messages=SAID, extra_headers={"idempotency-key": key})).choices[0].message
+            (run,) = [entry["id"] for entry in (await client.ok("GET", "/runs?state=waiting"))["runs"]]
             await client.ok("POST", f"/runs/{run}/decisions?wait=30", json={"of": "0.0", "decision": decision})
-            talk: Any = [*SAID, {"role": "assistant", "content": said.content}, *SAID]
-            assert (await ask(model="idea", messages=talk)).choices[0].message.content.startswith(came)
+            talk: Any = [*SAID, {"role": "assistant", "content": reply.content}, *SAID]
+            assert (await ask(model="idea", messages=talk)).choices[0].message.content.startswith(ending)
             stream = await ask(model="idea", messages=talk, stream=True)
-            assert (await text_of(stream))[0].startswith(came)
+            assert (await text_of(stream))[0].startswith(ending)
         assert len((await client.ok("GET", "/runs"))["runs"]) == 2
 
 
@@ -196,8 +200,8 @@ async def test_a_request_with_a_key_that_breaks_off_gets_its_answer_when_it_is_s
     desk = Desk()
     idea = plan({"_tool": "wait", "of": "tea"}, output="†calls.0")
     async with chatting(None, {"idea": idea}, desk=desk) as (_, client):
-        own: Any = {"json": {"model": "idea", "messages": SAID}, "headers": {"idempotency-key": "order 7"}}
-        first, second = (asyncio.create_task(client.post("/v1/chat/completions", **own)) for _ in range(2))
+        request: Any = {"json": {"model": "idea", "messages": SAID}, "headers": {"idempotency-key": "order 7"}}
+        first, second = (asyncio.create_task(client.post("/v1/chat/completions", **request)) for _ in range(2))
         async with asyncio.timeout(30):
             await desk.begun.wait()
         first.cancel()
@@ -215,8 +219,10 @@ async def test_a_key_begins_a_run_for_its_own_caller() -> None:
     idea = plan({"_tool": "step", "of": "tea"}, output="†calls.0")
     async with house(Served({"idea": idea}, agent=desk.agent(), lease=2.0), token=tokens) as client:
         for token in [*tokens.values()] * 2:
-            own = {"idempotency-key": "order 7", "authorization": f"Bearer {token}"}
-            answer = await client.post("/v1/chat/completions", json={"model": "idea", "messages": SAID}, headers=own)
+            headers = {"idempotency-key": "order 7", "authorization": f"Bearer {token}"}
+            answer = await client.post(
+                "/v1/chat/completions", json={"model": "idea", "messages": SAID}, headers=headers
+            )
             assert (answer.status_code, answer.json()["choices"][0]["message"]["content"]) == (200, "tea.")
     assert len(desk.made) == 2
 
@@ -246,7 +252,7 @@ async def test_a_failed_run_is_an_error_that_no_client_asks_for_again() -> None:
             422,
         ),
         ({"model": "talk", "messages": [], "input": "x"}, 422),
-        *(({"model": "talk", "messages": [said]}, 422) for said in MALFORMED),
+        *(({"model": "talk", "messages": [message]}, 422) for message in MALFORMED),
     ],
 )
 async def test_what_is_wrong_is_an_error_as_clients_read_it(body: Json, status: int) -> None:
@@ -273,8 +279,8 @@ async def test_what_the_answer_would_not_heed_is_refused_by_its_name(name: str, 
 
 async def test_parameters_that_change_nothing_are_taken() -> None:
     same: Any = {"n": 1, "tools": [], "logprobs": False, "response_format": {"type": "text"}, "temperature": 1.0}
-    async with chatting(answers("Hello")) as (own, _):
-        answer = await own.chat.completions.create(model="talk", messages=SAID, stop=None, user="u", **same)
+    async with chatting(answers("Hello")) as (chat, _):
+        answer = await chat.chat.completions.create(model="talk", messages=SAID, stop=None, user="u", **same)
         assert answer.choices[0].message.content == "Hello"
 
 

@@ -57,8 +57,8 @@ async def test_a_crowd_of_connections_keeps_nobody_out(tmp_path: Path) -> None:
 
         async def stand(number: int) -> None:
             """Connect from one of a hundred addresses, and begin a request that never ends."""
-            own = (f"127.0.1.{number % 100 + 1}", 0)
-            _, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=own)
+            address = (f"127.0.1.{number % 100 + 1}", 0)
+            _, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=address)
             writer.write(b"GET /health HTTP/1.1\r\n")
             crowd.append(writer)
 
@@ -80,7 +80,7 @@ async def test_a_server_holds_no_more_after_many_requests(tmp_path: Path) -> Non
     idea_in(tmp_path)
     with serving(tmp_path) as (process, client):
         run = client.post("/ideas/idea/runs?wait=30", json={}).json()["id"]
-        asked: list[tuple[str, str, Any, int]] = [
+        requests: list[tuple[str, str, Any, int]] = [
             ("GET", f"/runs/{run}", None, 200),
             ("GET", f"/runs/{run}/events", None, 200),
             ("GET", "/runs?most=5", None, 200),
@@ -92,16 +92,16 @@ async def test_a_server_holds_no_more_after_many_requests(tmp_path: Path) -> Non
         ]
         quick = httpx2.AsyncClient(base_url=client.base_url, headers=client.headers, timeout=PATIENCE, trust_env=False)
 
-        async def some(count: int) -> None:
+        async def send(count: int) -> None:
             for at in range(count):
-                method, path, body, status = asked[at % len(asked)]
+                method, path, body, status = requests[at % len(requests)]
                 answer = await quick.request(method, path, json=body)
                 assert answer.status_code in (status, 429), (path, answer.text)
                 if answer.status_code == 429:
                     await asyncio.sleep(float(answer.headers["retry-after"]))
 
         async with quick:
-            await asyncio.gather(*(some(REQUESTS // 20) for _ in range(4)))  # a fifth: what is made once is made
+            await asyncio.gather(*(send(REQUESTS // 20) for _ in range(4)))  # a fifth: what is made once is made
             before = rss(process)
-            await asyncio.gather(*(some(REQUESTS // 5) for _ in range(4)))
+            await asyncio.gather(*(send(REQUESTS // 5) for _ in range(4)))
         assert rss(process) - before < SLACK

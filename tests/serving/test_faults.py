@@ -39,14 +39,14 @@ CLIENTS = 10
 
 async def watched(client: Client, run: str, drops_after: int) -> list[Json]:
     """All entries of a run, seen by one who drops the connection after every few and comes back."""
-    seen: list[Json] = []
+    entries: list[Json] = []
     while True:
         count = 0
-        async for event in client.follow(run, len(seen)):
+        async for event in client.follow(run, len(entries)):
             if event["event"] == "state":
                 assert event["data"]["state"] == "done"
-                return seen
-            seen.append(event["data"])
+                return entries
+            entries.append(event["data"])
             count += 1
             if count == drops_after:
                 break
@@ -57,25 +57,25 @@ async def test_clients_that_drop_and_come_back_lose_nothing_and_get_nothing_twic
     served = Served({"chain": chain(5)}, agent=desk.agent(), store=tmp_path / "runs.db")
     async with house(served) as client:
 
-        async def one(number: int) -> None:
-            async with Client(str(client.base_url), TOKEN) as own:
+        async def follow_runs(number: int) -> None:
+            async with Client(str(client.base_url), TOKEN) as follower:
                 for at in range(number, RUNS, CLIENTS):
-                    run = (await own.ok("POST", "/runs", json={"idea": "chain", "id": f"run-{at}"}))["id"]
-                    seen = await watched(own, run, 1 + number % 4)
-                    assert [entry["seq"] for entry in seen] == list(range(1, len(seen) + 1))
-                    every = [event["data"] async for event in own.follow(run) if event["event"] == "entry"]
-                    assert seen == every
+                    run = (await follower.ok("POST", "/runs", json={"idea": "chain", "id": f"run-{at}"}))["id"]
+                    entries = await watched(follower, run, 1 + number % 4)
+                    assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+                    every = [event["data"] async for event in follower.follow(run) if event["event"] == "entry"]
+                    assert entries == every
 
         before = len(asyncio.all_tasks())
         async with asyncio.TaskGroup() as tasks:
             for number in range(CLIENTS):
-                tasks.create_task(one(number))
+                tasks.create_task(follow_runs(number))
         assert len(desk.made) == 5 * RUNS
         async with asyncio.timeout(PATIENCE):
             while len(asyncio.all_tasks()) > before + 4:  # noqa: ASYNC110 -- what uvicorn ends, it says to nobody
                 await asyncio.sleep(0.05)
         gc.collect()
-        assert [one for one in gc.get_objects() if isinstance(one, Hearing | EventStream)] == []
+        assert [item for item in gc.get_objects() if isinstance(item, Hearing | EventStream)] == []
 
 
 async def raw(port: int, sent: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -115,12 +115,12 @@ async def test_who_was_answered_holds_no_connection_by_sending_more_of_a_body(mo
     async with house(Served({"chain": chain(1)}, agent=Desk().agent())) as client:
         for head, answered in heads.items():
             reader, writer = await raw(client.base_url.port or 0, head + length)
-            told = asyncio.ensure_future(reader.read())
+            reading = asyncio.ensure_future(reader.read())
             async with asyncio.timeout(PATIENCE):
-                while not told.done():
+                while not reading.done():
                     writer.write(b"x")
-                    await asyncio.wait([told], timeout=0.01)
-            assert told.exception() is not None or told.result().startswith(answered)
+                    await asyncio.wait([reading], timeout=0.01)
+            assert reading.exception() is not None or reading.result().startswith(answered)
             writer.close()
 
 
@@ -183,7 +183,7 @@ async def test_what_clients_dont_take_is_let_go_when_they_are() -> None:
             async with asyncio.timeout(PATIENCE):
                 while (await client.get(f"/runs/{run}")).status_code != 200:
                     pass
-        kept = [one for one in gc.get_objects() if isinstance(one, (NotTaken, Entry))]
+        kept = [item for item in gc.get_objects() if isinstance(item, (NotTaken, Entry))]
     finally:
         gc.enable()
     assert kept == []
@@ -211,9 +211,9 @@ async def test_no_part_of_an_answer_waits_for_a_delayed_acknowledgement() -> Non
         delays.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
-    own = http_server.bound("127.0.0.1", 0)
-    async with await asyncio.start_server(accepted, sock=own):
-        reader, writer = await asyncio.open_connection(*own.getsockname())
+    listener = http_server.bound("127.0.0.1", 0)
+    async with await asyncio.start_server(accepted, sock=listener):
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
         await reader.read()
         writer.close()
     assert len(delays) == 1
@@ -243,12 +243,12 @@ def serving(folder: Path, *more: str) -> Generator[tuple[subprocess.Popen[str], 
     process = subprocess.Popen([sys.executable, "-m", "actum", *command], cwd=folder, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        said = process.stderr.readline()
-        found = re.search(r"http://\S+", said)
-        assert found is not None, said + process.stderr.read()
+        line = process.stderr.readline()
+        match = re.search(r"http://\S+", line)
+        assert match is not None, line + process.stderr.read()
         token = (folder / "token").read_text(encoding="utf-8").strip()
         bearer = {"authorization": f"Bearer {token}"}
-        with httpx2.Client(base_url=found[0], headers=bearer, timeout=PATIENCE, trust_env=False) as client:
+        with httpx2.Client(base_url=match[0], headers=bearer, timeout=PATIENCE, trust_env=False) as client:
             yield process, client
     finally:
         process.kill()
@@ -262,12 +262,12 @@ async def test_a_server_that_is_killed_between_question_and_decision_goes_on_whe
     (tmp_path / "tools.py").write_text(ACTIVITIES, encoding="utf-8")
     with serving(tmp_path) as (process, first):
         run: Any = first.post("/runs?wait=30", json={"idea": "idea", "id": "order-7"}).json()
-        (asked,) = first.get("/runs/order-7/pending").json()["pending"]
-        assert (run["state"], asked["call"]["text"]) == ("waiting", "tea")
+        (question,) = first.get("/runs/order-7/pending").json()["pending"]
+        assert (run["state"], question["call"]["text"]) == ("waiting", "tea")
         assert (tmp_path / "token").stat().st_mode & 0o077 == 0
         process.send_signal(signal.SIGKILL)
         process.wait()
-    decision = {"of": asked["of"], "decision": "approve", "call": asked["call"]}
+    decision = {"of": question["of"], "decision": "approve", "call": question["call"]}
     again = Served({"idea": tmp_path / "idea.json"}, store=tmp_path / "runs.db", roots=[tmp_path], lease=2.0)
     async with house(again) as client:
         done = await client.post("/runs/order-7/decisions?wait=30", json=decision)
@@ -288,12 +288,14 @@ async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() ->
     desk = Desk()
     idea = plan({"_tool": "wait", "of": "a"}, output="†calls.0")
     served = Served({"wait": idea}, agent=desk.agent(), lease=2.0)
-    own = http_server.bound("127.0.0.1", 0)
-    is_up, said = asyncio.Event(), list[str]()
+    listener = http_server.bound("127.0.0.1", 0)
+    is_up, announced = asyncio.Event(), list[str]()
     app = served.app(token=TOKEN)
-    serve = http_server.listen(app, served.desk, own, started=is_up.set, stopping=lambda: said.append("stopping"))
+    serve = http_server.listen(
+        app, served.desk, listener, started=is_up.set, stopping=lambda: announced.append("stopping")
+    )
     task = asyncio.create_task(serve)
-    async with asyncio.timeout(PATIENCE), Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:
+    async with asyncio.timeout(PATIENCE), Client(f"http://127.0.0.1:{listener.getsockname()[1]}", TOKEN) as client:
         await is_up.wait()
         run = (await client.ok("POST", "/runs", json={"idea": "wait"}))["id"]
         await desk.begun.wait()
@@ -303,19 +305,19 @@ async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() ->
         desk.hold.set()
         assert [event async for event in client.follow(run)][-1]["data"]["output"] == "a…"
         await task
-    assert said == ["stopping"]
+    assert announced == ["stopping"]
 
 
 async def test_a_second_signal_lets_go_of_what_is_under_way_and_leaves_nothing_behind() -> None:
     desk = Desk()
     served = Served({"wait": plan({"_tool": "wait", "of": "a"}, output="†calls.0")}, agent=desk.agent(), lease=2.0)
-    own = http_server.bound("127.0.0.1", 0)
+    listener = http_server.bound("127.0.0.1", 0)
     is_up = asyncio.Event()
     before = asyncio.all_tasks()
-    serve = http_server.listen(served.app(token=TOKEN), served.desk, own, started=is_up.set, stopping=lambda: None)
+    serve = http_server.listen(served.app(token=TOKEN), served.desk, listener, started=is_up.set, stopping=lambda: None)
     task = asyncio.create_task(serve)
     async with asyncio.timeout(PATIENCE):
-        async with Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:
+        async with Client(f"http://127.0.0.1:{listener.getsockname()[1]}", TOKEN) as client:
             await is_up.wait()
             await client.ok("POST", "/runs", json={"idea": "wait"})
             await desk.begun.wait()

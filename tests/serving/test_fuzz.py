@@ -49,19 +49,19 @@ async def published(client: Client) -> Json:
     """The document of the server, and beside its operations those whose form others have written down."""
     from ag_ui.core import RunAgentInput
 
-    found: Json = await client.ok("GET", "/openapi.json")
+    document: Json = await client.ok("GET", "/openapi.json")
     page = RunAgentInput.model_json_schema(by_alias=True, ref_template="#/components/schemas/{model}")
-    found["components"]["schemas"] |= page.pop("$defs")
+    document["components"]["schemas"] |= page.pop("$defs")
     chat: Json = {"model": NAMES, "messages": {"type": "array", "items": MESSAGE}, "stream": {"type": "boolean"}}
-    asked: Json = {"jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string"]}, "params": {"type": "object"}}
-    asked["method"] = {"enum": ["initialize", "tools/list", "tools/call", "ping", "server/discover", "none"]}
-    found["paths"] |= {
+    members: Json = {"jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string"]}, "params": {"type": "object"}}
+    members["method"] = {"enum": ["initialize", "tools/list", "tools/call", "ping", "server/discover", "none"]}
+    document["paths"] |= {
         "/v1/chat/completions": posting({"type": "object", "properties": chat, "required": ["model", "messages"]}),
         "/v1/models/{id}": {"get": {"parameters": [in_path("id")], "responses": {"200": {"description": "a model"}}}},
         "/agui/say": posting(page),
-        "/mcp": posting({"type": "object", "properties": asked, "required": ["jsonrpc", "method"]}),
+        "/mcp": posting({"type": "object", "properties": members, "required": ["jsonrpc", "method"]}),
     }
-    return found
+    return document
 
 
 def posting(schema: Json) -> Json:
@@ -86,11 +86,11 @@ async def test_no_request_breaks_an_endpoint(part: int, caplog: pytest.LogCaptur
     async with house(Served(IDEAS, agent=agent), quota=UNBOUNDED) as client:
         document = await published(client)
         run = await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"})
-        asked = await asyncio.to_thread(fuzzed, document, str(client.base_url), run["id"], part)
-        assert asked > len(document["paths"])
+        count = await asyncio.to_thread(fuzzed, document, str(client.base_url), run["id"], part)
+        assert count > len(document["paths"])
         assert await client.ok("GET", f"/runs/{run['id']}") == run
         assert (await client.ok("POST", "/ideas/step/runs?wait=30", json={"of": "tea"}))["output"] == "tea."
-    assert not [one for one in caplog.records if one.exc_info]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def fuzzed(document: Json, base: str, run: str, part: int) -> int:
@@ -104,8 +104,8 @@ def fuzzed(document: Json, base: str, run: str, part: int) -> int:
     with requests.Session() as session:
         session.trust_env = False
         every: Any = schemathesis.openapi.from_dict(document)
-        for found in every.get_all_operations():
-            operation: Any = found.ok()
+        for parsed in every.get_all_operations():
+            operation: Any = parsed.ok()
             drawn: list[Any] = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
 
             @seed(part if EFFORT != "all" else random.getrandbits(64))
@@ -129,10 +129,10 @@ def fuzzed(document: Json, base: str, run: str, part: int) -> int:
 
 
 def judged(answer: Any) -> None:
-    said = f"{answer.request.method} {answer.request.url} {str(answer.request.body)[:500]}: {answer.text[:300]}"
-    assert answer.status_code < 500, said
+    exchange = f"{answer.request.method} {answer.request.url} {str(answer.request.body)[:500]}: {answer.text[:300]}"
+    assert answer.status_code < 500, exchange
     if answer.text == "Invalid HTTP request received.":
         return  # what is drawn may be no HTTP (`transfer-encoding: x`): it reaches no endpoint, the server says so
     if answer.status_code >= 400 and "/mcp" not in answer.request.url:
         error = answer.json()["error"]
-        assert {"code", "message"} <= error.keys(), said
+        assert {"code", "message"} <= error.keys(), exchange

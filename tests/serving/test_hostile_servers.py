@@ -26,7 +26,7 @@ def answer(body: bytes, *heads: str, status: str = "200 OK", kind: str = "applic
     return "\r\n".join(lines).encode() + body
 
 
-def told(state: object, **more: object) -> bytes:
+def run_answer(state: object, **more: object) -> bytes:
     return answer(json.dumps({"id": "x", "state": state, **more}).encode())
 
 
@@ -36,7 +36,7 @@ def events(*frames: bytes) -> bytes:
 
 def ends(frame: bytes) -> Answers:
     """Begins a run, and tells this of it."""
-    return lambda line: told("running") if line.startswith("POST") else events(frame)
+    return lambda line: run_answer("running") if line.startswith("POST") else events(frame)
 
 
 HOSTILE: dict[str, Answers] = {
@@ -95,13 +95,13 @@ async def test_what_a_server_makes_up_is_an_error_of_the_call(name: str) -> None
 
 @pytest.mark.parametrize("status", ["301 Moved", "307 Temporary", "308 Permanent"])
 async def test_a_token_follows_no_redirect(status: str) -> None:
-    async with lying(lambda _: told("done")) as (other, heard):
+    async with lying(lambda _: run_answer("done")) as (other, reached):
         to = f"location: http://localhost:{other}/runs"
         async with lying(lambda _: answer(b"", to, status=status)) as (port, heads), asyncio.timeout(PATIENCE):
             with pytest.raises(errors.DelegateError):
                 await remote(port).run("call-1", {})
         assert any(TOKEN in head for head in heads)
-        assert heard == []
+        assert reached == []
 
 
 async def test_what_a_run_there_says_that_it_has_spent_gives_nothing_back() -> None:

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from .. import warm
 from ..connections.starting import hosted
 from ..effort import thorough
-from .hosts import elicited, said
+from .hosts import elicited, text_of
 
 pytestmark = pytest.mark.rule("L8", "L6")
 KILLED = Path(__file__).with_name("killed.py")
@@ -39,9 +39,9 @@ def asked_of_a_host_that_is_killed(server: list[str]) -> Any:
     """The state and the questions that a host was given before it was killed."""
     with subprocess.Popen(warm.command(KILLED, "host", *server), stdout=subprocess.PIPE) as host:
         assert host.stdout is not None
-        asked = json.loads(host.stdout.readline())
+        pending = json.loads(host.stdout.readline())
         host.kill()
-    return asked
+    return pending
 
 
 @asynccontextmanager
@@ -66,12 +66,12 @@ async def test_nothing_is_repeated_and_the_answer_is_good_once_whoever_is_killed
         entry = {"url": f"http://127.0.0.1:{behind.port}/mcp"}
         (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"s": entry}}))
 
-        asked = await asyncio.to_thread(asked_of_a_host_that_is_killed, server)
-        state, approved = asked["state"], dict.fromkeys(asked["asked"], APPROVED)
+        pending = await asyncio.to_thread(asked_of_a_host_that_is_killed, server)
+        state, approved = pending["state"], dict.fromkeys(pending["questions"], APPROVED)
 
         async with host_of(server) as client:
             again = await called(client, state)
-            assert (again.request_state, list(again.input_requests)) == (state, asked["asked"])
+            assert (again.request_state, list(again.input_requests)) == (state, pending["questions"])
             os.kill(int(pid.read_text()), signal.SIGKILL)
             with pytest.raises(MCPError, match="closed"):
                 await called(client, state, approved)
@@ -80,7 +80,7 @@ async def test_nothing_is_repeated_and_the_answer_is_good_once_whoever_is_killed
         behind.again()
 
         async with host_of(server) as client:
-            assert said(await called(client, state, approved)) == '{"result":"sent"}'
+            assert text_of(await called(client, state, approved)) == '{"result":"sent"}'
             with pytest.raises(MCPError, match="spent"):
                 await called(client, state, approved)
         assert log.read_text().splitlines() == ["called send", "sent hello"]

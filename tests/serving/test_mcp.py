@@ -16,7 +16,7 @@ from actum.schema.json import encode
 from actum.serving import Served
 
 from ..tracing.spans import Spans, id_of, linked, parents
-from .hosts import ERAS, IDEAS, SENDING, Era, NotedTools, client_of, data, elicited, host_of, said
+from .hosts import ERAS, IDEAS, SENDING, Era, NotedTools, client_of, data, elicited, host_of, text_of
 
 
 async def listed(era: Era, **options: Any) -> dict[str, Any]:
@@ -49,8 +49,8 @@ async def test_only_what_can_only_read_is_said_to() -> None:
 
 async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/One"}, "$defs": {"One": {"type": "integer"}}}
-    own = {"many": {"context": [{"type": "plan", "plan": [], "output": [1, 2]}], "schema": schema}}
-    async with client_of(host_of(NotedTools(), ideas=own), "legacy") as client:
+    ideas = {"many": {"context": [{"type": "plan", "plan": [], "output": [1, 2]}], "schema": schema}}
+    async with client_of(host_of(NotedTools(), ideas=ideas), "legacy") as client:
         [tool, _] = (await client.list_tools()).tools
         assert tool.output_schema is not None
         assert tool.output_schema["$defs"] == {"One": {"type": "integer"}}
@@ -64,18 +64,18 @@ async def test_a_name_that_no_host_takes_is_refused() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_call_runs_the_idea_and_tells_how_far_it_is(era: Era) -> None:
-    told: list[tuple[float, str | None]] = []
+    reports: list[tuple[float, str | None]] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def note_progress(progress: float, total: float | None, message: str | None) -> None:
         assert total is None
-        told.append((progress, message))
+        reports.append((progress, message))
 
     async with client_of(host_of(NotedTools()), era) as client:
-        result = await client.call_tool("looking", {"who": "Ann"}, progress_callback=heard)
+        result = await client.call_tool("looking", {"who": "Ann"}, progress_callback=note_progress)
     assert (result.is_error, result.structured_content) == (False, {"n": 3})
-    assert json.loads(said(result)) == {"n": 3}
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert "look done" in [message for _, message in told]
+    assert json.loads(text_of(result)) == {"n": 3}
+    assert [done for done, _ in reports] == sorted({done for done, _ in reports})
+    assert "look done" in [message for _, message in reports]
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -86,10 +86,10 @@ async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_
         with pytest.raises(MCPError, match="no tool has that name"):
             await client.call_tool("nothing", {})
     assert wrong.is_error
-    assert "the arguments don't fit" in said(wrong)
+    assert "the arguments don't fit" in text_of(wrong)
     assert failed.is_error
     assert failed.structured_content is None
-    assert "fail" in said(failed)
+    assert "fail" in text_of(failed)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -106,29 +106,29 @@ async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_
 async def test_the_user_decides_by_a_form_and_an_empty_one_approves_nothing(
     era: Era, action: Any, content: dict[str, Any], sent: list[Any], tells: str
 ) -> None:
-    desk, asked = NotedTools(), list[str]()
-    callback = elicited(action, asked, **content)
+    desk, questions = NotedTools(), list[str]()
+    callback = elicited(action, questions, **content)
     async with client_of(host_of(desk), era, elicitation_callback=callback) as client:
         result = await client.call_tool("sending", {"who": "Ann"})
-    assert tells in said(result)
+    assert tells in text_of(result)
     assert desk.sent == sent
     assert result.is_error is (not sent)
-    assert set(asked) == {'Shall this call be made? send {"to":"Ann","n":3}'}
+    assert set(questions) == {'Shall this call be made? send {"to":"Ann","n":3}'}
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_form_that_can_not_show_a_call_whole_can_not_approve_it(era: Era) -> None:
     """What is short stands first, and nothing turns letters round; approving what wasn't shown puts it off."""
-    desk, asked = NotedTools(), list[str]()
-    who = "A\u202emallory" + "x" * 20_000
+    desk, questions = NotedTools(), list[str]()
+    recipient = "A\u202emallory" + "x" * 20_000
     async with client_of(
-        host_of(desk), era, elicitation_callback=elicited("accept", asked, decision="approve")
+        host_of(desk), era, elicitation_callback=elicited("accept", questions, decision="approve")
     ) as client:
-        result = await client.call_tool("sending", {"who": who})
-    assert ("Held for a decision" in said(result), desk.sent) == (True, [])
-    assert asked[0].index("n: ") < asked[0].index('to: "A\\u202emallory')
-    assert ("(20011 characters, SHA-256 " in asked[0], "can't be approved here" in asked[0]) == (True, True)
-    assert len(asked[0]) < 4_000
+        result = await client.call_tool("sending", {"who": recipient})
+    assert ("Held for a decision" in text_of(result), desk.sent) == (True, [])
+    assert questions[0].index("n: ") < questions[0].index('to: "A\\u202emallory')
+    assert ("(20011 characters, SHA-256 " in questions[0], "can't be approved here" in questions[0]) == (True, True)
+    assert len(questions[0]) < 4_000
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -140,30 +140,30 @@ async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_d
     desk, place = NotedTools(), tmp_path / "runs.db"
     async with client_of(host_of(desk, place=place), era) as client:
         held = await client.call_tool("sending", {"who": "Ann"})
-        words = said(held)
+        words = text_of(held)
         assert held.is_error
         assert held.structured_content is None
         assert "Ann" not in words
         handle = words.rpartition("run '")[2].removesuffix("'.")
         run = handle.rsplit(".", 2)[0]
         assert f"actum approve {run} --store {place}" in words
-        assert "Held" in said(await client.call_tool("answer", {"run": handle}))
+        assert "Held" in text_of(await client.call_tool("answer", {"run": handle}))
         refused = await client.call_tool("answer", {"run": handle, "answer": {"decision": "approve"}})
-        assert "spent" in said(refused)  # no model decides
+        assert "spent" in text_of(refused)  # no model decides
         assert desk.sent == []
         assert await asyncio.to_thread(run_command, ["approve", run, "--store", str(place)]) == 0
         done = await client.call_tool("answer", {"run": handle})
-    assert (done.is_error, said(done)) == (False, encode({"result": "sent 3 to Ann"}))
+    assert (done.is_error, text_of(done)) == (False, encode({"result": "sent 3 to Ann"}))
     assert desk.sent == [("Ann", 3)]
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_call_that_is_cancelled_cancels_its_run(era: Era) -> None:
     desk = NotedTools()
-    own: dict[str, Any] = {
+    ideas: dict[str, Any] = {
         "waiting": {"context": [{"type": "plan", "plan": [{"_tool": "wait"}], "output": "†calls.0"}], "schema": {}}
     }
-    host = host_of(desk, ideas=own)
+    host = host_of(desk, ideas=ideas)
     async with client_of(host, era) as client:
         calling = asyncio.create_task(client.call_tool("waiting", {}))
         await desk.begun.wait()
@@ -198,6 +198,6 @@ async def test_tools_are_given_what_is_made_for_a_run() -> None:
 
     plan: Json = {"type": "plan", "plan": [{"_tool": "held"}], "output": "†calls.0"}
     idea: Json = {"context": [plan], "schema": {}}
-    own = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=lambda: "a shop")
-    async with own.desk.runs, ClientOfMcp(own.mcp(), mode="legacy") as client:
+    serving = Served({"held": idea}, agent=Agent(None, tools=[held], deps=str), deps=lambda: "a shop")
+    async with serving.desk.runs, ClientOfMcp(serving.mcp(), mode="legacy") as client:
         assert await data(client, "held", {}) == {"result": "a shop"}

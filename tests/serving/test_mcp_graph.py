@@ -10,7 +10,7 @@ from actum import Tools
 from actum.execution.approver import Reply
 from actum.schema.json import encode
 
-from .hosts import ERAS, Era, NotedTools, client_of, data, elicited, host_of, said
+from .hosts import ERAS, Era, NotedTools, client_of, data, elicited, host_of, text_of
 
 
 async def agree(*_: object) -> Reply:
@@ -18,8 +18,8 @@ async def agree(*_: object) -> Reply:
 
 
 async def carried(desk: NotedTools, era: Era = "2026-07-28", /, *, client: Any = None, **plan: Any) -> Any:
-    async with client_of(host_of(desk, graph=True, ideas={}), era, **(client or {})) as own:
-        return await own.call_tool("carry_out", plan)
+    async with client_of(host_of(desk, graph=True, ideas={}), era, **(client or {})) as connected:
+        return await connected.call_tool("carry_out", plan)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -49,7 +49,7 @@ async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_nothing_of_it_r
     ]
     approves = {"elicitation_callback": elicited("accept", decision="approve")}
     result = await carried(desk, client=approves, calls=calls, output="{†calls.0 + }")
-    words = said(result)
+    words = text_of(result)
     assert result.is_error
     assert words.startswith("Nothing was carried out.")
     assert all(f"call {index}: " in words for index in (1, 2, 3))
@@ -61,7 +61,7 @@ async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_nothing_of_it_r
 async def test_what_fails_on_the_way_is_said_with_what_was_done() -> None:
     calls = [{"_tool": "look", "name": "{†each}", "_each": ["Ann"]}, {"_tool": "fail"}, {"_value": 1}]
     result = await carried(NotedTools(), calls=calls, output="†calls.1")
-    words = said(result)
+    words = text_of(result)
     assert result.is_error
     assert "call 1 (fail): " in words
     assert "Done, and not undone: calls 0 (look)." in words
@@ -88,10 +88,10 @@ async def test_what_does_not_only_read_waits_and_what_calls_cannot_decide() -> N
     send = {"_tool": "send", "to": "Ann", "n": 1}
     async with client_of(host_of(desk, graph=True, ideas={}), "legacy") as client:
         held = await client.call_tool("carry_out", {"calls": [send]})
-        handle = said(held).rpartition("run '")[2].removesuffix("'.")
-        assert "call `carry_out` with run" in said(held)
-        assert "Held" in said(await client.call_tool("carry_out", {"run": handle}))
-        assert "Held" in said(await client.call_tool("carry_out", {"run": handle, "calls": [{**send, "n": 2}]}))
+        handle = text_of(held).rpartition("run '")[2].removesuffix("'.")
+        assert "call `carry_out` with run" in text_of(held)
+        assert "Held" in text_of(await client.call_tool("carry_out", {"run": handle}))
+        assert "Held" in text_of(await client.call_tool("carry_out", {"run": handle, "calls": [{**send, "n": 2}]}))
     assert desk.sent == []
     approves = {"elicitation_callback": elicited("accept", decision="approve")}
     done = await carried(desk, client=approves, calls=[send], output="†calls.0")
@@ -129,8 +129,8 @@ async def test_two_hundred_tools_cost_a_host_two_and_are_found_by_words_names_an
         listing = encode([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools])
         assert len(listing.encode()) < 4_500
         assert "s0 (50)" in listing
-        found = await data(client, "find_tools", {"query": "number 117"})
-        first: str = found["tools"][0]
+        matches = await data(client, "find_tools", {"query": "number 117"})
+        first: str = matches["tools"][0]
         assert first.startswith("s1/tool_117(path) → {*: int}: Number 117: reads")
         named = await data(client, "find_tools", {"names": ["s0/tool_0"], "full": True})
         assert named["tools"][0]["name"] == "s0/tool_0"

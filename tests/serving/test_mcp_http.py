@@ -17,7 +17,7 @@ from actum.schema.json import encode
 from actum.serving import Served
 from actum.serving.callers import Quota
 
-from .hosts import ERAS, IDEAS, Era, NotedTools, elicited, hold_sending, said
+from .hosts import ERAS, IDEAS, Era, NotedTools, elicited, hold_sending, text_of
 from .house import TOKEN, house
 
 BOB = "another-token-of-the-tests"
@@ -44,7 +44,7 @@ async def test_the_same_ideas_are_served_over_http_with_forms_for_what_is_held(e
         approves = elicited("accept", decision="approve")
         async with caller(str(client.base_url).rstrip("/"), era, elicitation_callback=approves) as host:
             assert "sending" in [tool.name for tool in (await host.list_tools()).tools]
-            assert said(await host.call_tool("sending", {"who": "Ann"})) == '{"result":"sent 3 to Ann"}'
+            assert text_of(await host.call_tool("sending", {"who": "Ann"})) == '{"result":"sent 3 to Ann"}'
     assert desk.sent == [("Ann", 3)]
 
 
@@ -54,10 +54,10 @@ async def test_a_handle_is_for_the_caller_it_was_given_to(era: Era) -> None:
     async with house(served(desk), token={"ann": TOKEN, "bob": BOB}) as client:
         base = str(client.base_url).rstrip("/")
         async with caller(base, era) as ann, caller(base, era, BOB) as bob:
-            held = said(await ann.call_tool("sending", {"who": "Ann"}))
+            held = text_of(await ann.call_tool("sending", {"who": "Ann"}))
             handle = held.rpartition("run '")[2].removesuffix("'.")
-            assert "spent" in said(await bob.call_tool("answer", {"run": handle}))
-            assert "Held" in said(await ann.call_tool("answer", {"run": handle}))
+            assert "spent" in text_of(await bob.call_tool("answer", {"run": handle}))
+            assert "Held" in text_of(await ann.call_tool("answer", {"run": handle}))
 
 
 async def test_a_caller_has_no_more_runs_under_way_than_it_may() -> None:
@@ -65,8 +65,8 @@ async def test_a_caller_has_no_more_runs_under_way_than_it_may() -> None:
         base = str(client.base_url).rstrip("/")
         async with caller(base, "legacy") as ann, caller(base, "legacy", BOB) as bob:
             answers = await asyncio.gather(*(ann.call_tool("asking", {"who": "Ann"}) for _ in range(3)))
-            assert sorted(one.is_error for one in answers) == [False, True, True]
-            assert "1 runs are under way" in said(next(one for one in answers if one.is_error))
+            assert sorted(answer.is_error for answer in answers) == [False, True, True]
+            assert "1 runs are under way" in text_of(next(answer for answer in answers if answer.is_error))
             assert not (await bob.call_tool("asking", {"who": "Ann"})).is_error
 
 
@@ -99,7 +99,7 @@ async def test_a_caller_opens_no_more_sessions_than_its_share(monkeypatch: pytes
     bob = {**HOST, "authorization": f"Bearer {BOB}"}
     async with house(served(NotedTools()), token={"ann": TOKEN, "bob": BOB}) as client:
         opened = [await client.post("/mcp", json=INITIALIZE, headers=bob) for _ in range(3)]
-        assert [one.status_code for one in opened] == [200, 200, 429]
+        assert [answer.status_code for answer in opened] == [200, 200, 429]
         assert opened[2].json()["error"]["code"] == "too_many_sessions"
         assert (await client.post("/mcp", json=INITIALIZE, headers=HOST)).status_code == 200
         await client.delete("/mcp", headers={**bob, "mcp-session-id": opened[0].headers["mcp-session-id"]})
@@ -109,10 +109,10 @@ async def test_a_caller_opens_no_more_sessions_than_its_share(monkeypatch: pytes
 async def test_the_guard_stands_before_it() -> None:
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with house(served(NotedTools())) as client:
-        own = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
+        bearer = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
         for headers, status in (
-            ({**own, "authorization": "Bearer wrong"}, 401),
-            ({**own, "origin": "http://evil.example"}, 403),
-            ({**own, "host": "evil.example"}, 421),
+            ({**bearer, "authorization": "Bearer wrong"}, 401),
+            ({**bearer, "origin": "http://evil.example"}, 403),
+            ({**bearer, "host": "evil.example"}, 421),
         ):
             assert (await client.post("/mcp", json=body, headers=headers)).status_code == status

@@ -29,15 +29,17 @@ pytestmark = pytest.mark.skipif(
 
 def guide(proxy: str) -> str:
     page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
-    found = re.search(rf"```{proxy}\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"```{proxy}\n(.*?)```", page, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def started_nginx(folder: Path, port: int, listens: int) -> list[str]:
     server = guide("nginx").replace("listen 443", f"listen 127.0.0.1:{listens}")
     server = server.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("/etc/ssl/agents.", f"{folder}/")
-    kept = "".join(f"{one}_temp_path {folder / one};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    kept = "".join(
+        f"{kind}_temp_path {folder / kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     text = f"daemon off; pid {folder}/pid; error_log stderr; events {{}} http {{ access_log off; {kept} {server} }}"
     (folder / "nginx.conf").write_text(text, encoding="utf-8")
     return ["-c", str(folder / "nginx.conf"), "-p", str(folder)]
@@ -55,8 +57,8 @@ def started_caddy(folder: Path, port: int, listens: int) -> list[str]:
 async def proxied(proxy: str, folder: Path, port: int) -> AsyncGenerator[int]:
     """The proxy of the guide before a port; its own."""
     key = ["-newkey", "rsa:2048", "-nodes", "-keyout", str(folder / "key"), "-out", str(folder / "pem")]
-    own = ["openssl", "req", "-x509", "-days", "1", "-subj", f"/CN={NAME}", *key]
-    await asyncio.to_thread(subprocess.run, own, check=True, capture_output=True)
+    command = ["openssl", "req", "-x509", "-days", "1", "-subj", f"/CN={NAME}", *key]
+    await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as free:
         listens = free.getsockname()[1]
     arguments = (started_nginx if proxy == "nginx" else started_caddy)(folder, port, listens)
@@ -81,13 +83,13 @@ def curl(port: int, token: str = TOKEN) -> list[str]:
     return ["curl", "-skN", "--noproxy", "*", "--http2", *to]
 
 
-async def asked(port: int, path: str, *more: str, token: str = TOKEN) -> tuple[str, str]:
+async def fetched(port: int, path: str, *more: str, token: str = TOKEN) -> tuple[str, str]:
     """What curl gets over HTTP/2: the version and the status, and the body."""
     command = [*curl(port, token), "-w", "\n%{http_version} %{http_code}", *more, f"https://{NAME}:{port}{path}"]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(PATIENCE):
-        said, _ = await process.communicate()
-    body, _, status = said.decode().rpartition("\n")
+        output, _ = await process.communicate()
+    body, _, status = output.decode().rpartition("\n")
     return status, body
 
 
@@ -101,17 +103,17 @@ async def test_it_serves_through_the_proxy_of_the_guide(proxy: str, tmp_path: Pa
         proxied(proxy, tmp_path, client.base_url.port or 0) as port,
     ):
         sends = ("-H", "content-type: application/json", "-H", f"origin: https://{NAME}", "-d")
-        status, body = await asked(port, "/ideas/chain/runs?wait=20", *sends, "{}")
+        status, body = await fetched(port, "/ideas/chain/runs?wait=20", *sends, "{}")
         assert status == "2 201"
         run = json.loads(body)["id"]
         assert json.loads(body)["output"] == "go..."
-        status, body = await asked(port, f"/runs/{run}/events")
+        status, body = await fetched(port, f"/runs/{run}/events")
         assert (status, body.count("event: entry") > 3) == ("2 200", True)
         (tmp_path / "large").write_text(json.dumps({"a": "x" * 5_000_000}))
-        large = await asked(port, "/runs", *sends, f"@{tmp_path / 'large'}")
+        large = await fetched(port, "/runs", *sends, f"@{tmp_path / 'large'}")
         assert large[0] == "2 413"
-        assert (await asked(port, "/runs", "-H", "origin: https://evil.example"))[0] == "2 403"
-        assert (await asked(port, "/runs", token="none"))[0] == "2 401"
+        assert (await fetched(port, "/runs", "-H", "origin: https://evil.example"))[0] == "2 403"
+        assert (await fetched(port, "/runs", token="none"))[0] == "2 401"
         await streams(client, port, desk)
 
 

@@ -57,8 +57,8 @@ def agent(client: Client, **more: Any) -> Agent:
     return Agent(more.pop("model", None), tools=Tools(), config=config, tokens=more.pop("tokens", tokens), **more)
 
 
-async def run(own: Agent, idea: Json) -> Any:
-    result = await own.run(idea["context"])
+async def run(caller: Agent, idea: Json) -> Any:
+    result = await caller.run(idea["context"])
     if result.output is None and result.errors:
         raise result.errors[0]
     return result
@@ -72,9 +72,9 @@ async def there(ideas: Json | None = None, desk: Desk | None = None, **more: Any
 
 
 async def only_run(client: Client) -> Json:
-    (one,) = (await client.ok("GET", "/runs"))["runs"]
-    saved: Json = await client.ok("GET", f"/runs/{one['id']}/idea")
-    return {**one, "saved": saved}
+    (entry,) = (await client.ok("GET", "/runs"))["runs"]
+    saved: Json = await client.ok("GET", f"/runs/{entry['id']}/idea")
+    return {**entry, "saved": saved}
 
 
 @pytest.mark.rule("S3", "S6", "D5")
@@ -178,8 +178,8 @@ async def test_of_the_depth_the_delegates_that_have_led_there_are_left_out() -> 
     async with there() as client:
         near: Json = {"context": here(at(client))["context"], "schema": {}}
         down: Json = {"type": "tool", "tool": {"down": {"_delegate": "near", "_output": {}}}}
-        own = agent(client, config={"max_depth": 5}, delegates={"near": near})
-        assert (await run(own, {"context": [down, *plan({"_tool": "down"}, output="†calls.0")["context"]]})).output
+        caller = agent(client, config={"max_depth": 5}, delegates={"near": near})
+        assert (await run(caller, {"context": [down, *plan({"_tool": "down"}, output="†calls.0")["context"]]})).output
         assert (await only_run(client))["saved"]["config"]["limits"]["depth"] == 3
 
 
@@ -220,8 +220,8 @@ async def test_who_is_cancelled_has_the_run_there_cancelled() -> None:
 
 def remote(client: Client, name: str = "there", port: int | None = None, **more: Any) -> Remote:
     address = f"actum+http://127.0.0.1:{port or client.base_url.port}/{name}"
-    own: Json = {"token": TOKEN, "allow_hosts": ["127.0.0.1"], "most_bytes": 10**6, "patience": 30.0, **more}
-    return Remote(address=address, **own)
+    settings: Json = {"token": TOKEN, "allow_hosts": ["127.0.0.1"], "most_bytes": 10**6, "patience": 30.0, **more}
+    return Remote(address=address, **settings)
 
 
 @pytest.mark.rule("C9")
@@ -229,8 +229,8 @@ async def test_a_call_that_is_made_again_under_its_key_begins_no_second_run() ->
     desk = Desk()
     async with there(desk=desk) as client:
         body: Json = {"messages": [{"type": "input", "input": {"of": "tea"}}]}
-        found = await asyncio.gather(*(remote(client).run("call-1", body) for _ in range(3)))
-        assert {one.output for one in found} == {"tea."}
+        results = await asyncio.gather(*(remote(client).run("call-1", body) for _ in range(3)))
+        assert {result.output for result in results} == {"tea."}
         assert (await only_run(client))["id"] == "call-1"
     assert desk.made == [("step", "tea")]
 
@@ -271,9 +271,9 @@ class Cutting:
             await asyncio.wait(self._connections)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        own = asyncio.current_task()
-        assert own is not None
-        self._connections.add(own)
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
         there, away = await asyncio.open_connection("127.0.0.1", self._port)
         sending = asyncio.create_task(self._copy(reader, away))
         try:
@@ -313,18 +313,18 @@ async def test_a_call_that_waits_there_says_so_and_goes_on_once_it_was_decided_t
         return HOLD
 
     async with there(approve=hold) as client:
-        said: list[str] = []
-        found = ""
+        messages: list[str] = []
+        run_id = ""
         async with agent(client).stream(here(at(client))["context"]) as stream:
             async for event in stream:
                 if isinstance(event, CallProgress):
                     assert event.call == {"_tool": "ask", "of": "tea", "_delegate": at(client)}
                     assert (str(event.place), event.done) == ("0.0", 0.0)
-                    said.append(event.message or "")
-                    found = (await only_run(client))["id"]
-                    await client.ok("POST", f"/runs/{found}/decisions", json={"of": "0.0", "decision": "approve"})
+                    messages.append(event.message or "")
+                    run_id = (await only_run(client))["id"]
+                    await client.ok("POST", f"/runs/{run_id}/decisions", json={"of": "0.0", "decision": "approve"})
             assert stream.result.output == "tea."
-    assert said == [f"waits for a decision there: run {found}"]
+    assert messages == [f"waits for a decision there: run {run_id}"]
 
 
 @pytest.mark.rule("D8")
@@ -332,8 +332,8 @@ async def test_resolved_beforehand_it_is_what_the_server_says_that_it_takes_and_
     async with there() as client:
         idea = here(at(client), _resolution={"const": "upfront"})
         del idea["context"][0]["tool"]["ask"]["properties"]["of"]
-        shown = await asyncio.to_thread(agent(client).compose, idea["context"][:3])
-    assert "of" in call_schemas(shown)["ask"]["properties"]
+        composed = await asyncio.to_thread(agent(client).compose, idea["context"][:3])
+    assert "of" in call_schemas(composed)["ask"]["properties"]
 
 
 @pytest.mark.rule("D12", "S10")
@@ -351,9 +351,9 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_sent() -> No
             (agent(client), f"actum+http://127.0.0.1:{port}", "is not an address"),
             (agent(client, config={"sealed": True}), at(client), "sealed"),
         ]
-        for own, address, why in refused:
+        for caller, address, why in refused:
             with plan_fails(errors.DelegateError, match=why):
-                await run(own, here(address))
+                await run(caller, here(address))
         assert (await client.ok("GET", "/runs"))["runs"] == []
 
 
@@ -364,10 +364,10 @@ async def test_tokens_come_from_the_environment_too(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_call_carried_out_there_is_one_trace_with_its_caller() -> None:
-    spans, own = Spans(), Spans()
+    spans, caller_spans = Spans(), Spans()
     async with there(trace=spans.trace) as client:
-        assert (await run(agent(client, trace=own.trace), here(at(client)))).output == "tea."
-    (call,) = own.named("execute_tool ask")
+        assert (await run(agent(client, trace=caller_spans.trace), here(at(client)))).output == "tea."
+    (call,) = caller_spans.named("execute_tool ask")
     assert call.context is not None
     assert parents(spans, "invoke_agent") == [(f"{call.context.trace_id:032x}", f"{call.context.span_id:016x}")]
 
