@@ -82,7 +82,7 @@ class OpenAI(BatchProvider):
             case "POST", ["files"]:
                 head = f"Content-Type: {headers['Content-Type']}\r\n\r\n"
                 parts = BytesParser().parsebytes(head.encode() + body).get_payload()
-                (file,) = (one for one in parts if one.get_filename())  # type: ignore[union-attr]
+                (file,) = (part for part in parts if part.get_filename())  # type: ignore[union-attr]
                 return self._file(file.get_payload(decode=True).decode().strip())  # type: ignore[union-attr]
             case "GET", ["files", id, "content"]:
                 return self.files.get(id)
@@ -106,13 +106,13 @@ class OpenAI(BatchProvider):
         name = self.kept(text)
         return {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch"}
 
-    def _batch(self, asked: Json) -> Json:
+    def _batch(self, request: Json) -> Json:
         name = f"batch_{next(self.numbers)}"
         self.batches[name] = {
             "id": name,
             "object": "batch",
             "endpoint": "/v1/responses",
-            "input_file_id": asked["input_file_id"],
+            "input_file_id": request["input_file_id"],
             "completion_window": "24h",
             "status": "in_progress",
             "created_at": 4_000_000_000,
@@ -151,32 +151,34 @@ class Anthropic(BatchProvider):
             case "POST", ["batches"]:
                 return self._batch(json.loads(body)["requests"])
             case "GET", ["batches"]:
-                own = [self._shown(name) for name in self.batches][::-1]
-                return {"data": own, "has_more": False, "first_id": None, "last_id": None}
+                views = [self._view(name) for name in self.batches][::-1]
+                return {"data": views, "has_more": False, "first_id": None, "last_id": None}
             case "GET", ["batches", id]:
                 if self.is_over(id) and self.batches[id]["status"] == "in_progress":
                     self._end(id, self._result)
-                return self._shown(id)
+                return self._view(id)
             case "GET", ["batches", id, "results"]:
                 return self.files[self.batches[id]["results"]]
             case "POST", ["batches", id, "cancel"]:
                 self.cancelled.append(id)
                 self._end(id, lambda _: {"type": "canceled"})
-                return self._shown(id)
+                return self._view(id)
             case _:
                 return None
 
     def _batch(self, requests: list[Json]) -> Json:
         name = f"msgbatch_{next(self.numbers)}"
         self.batches[name] = {"requests": requests, "status": "in_progress"}
-        return self._shown(name)
+        return self._view(name)
 
     def _end(self, id: str, became: Callable[[Json], Json]) -> None:
         batch = self.batches[id]
-        lines = [{"custom_id": one["custom_id"], "result": became(one["params"])} for one in batch["requests"]]
+        lines = [
+            {"custom_id": request["custom_id"], "result": became(request["params"])} for request in batch["requests"]
+        ]
         batch |= {"status": "ended", "results": self.kept("\n".join(map(json.dumps, lines)))}
 
-    def _shown(self, id: str) -> Json:
+    def _view(self, id: str) -> Json:
         batch = self.batches[id]
         counts = {"processing": len(batch["requests"]), "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
         return {
@@ -218,11 +220,11 @@ class Google(BatchProvider):
             case "POST", ["v1beta", "models", _]:
                 return self._job(json.loads(body)["batch"])
             case "GET", ["v1beta", "batches"]:
-                return {"operations": [self._shown(name) for name in self.batches]}
+                return {"operations": [self._view(name) for name in self.batches]}
             case "GET", ["v1beta", "batches", id]:
                 if self.is_over(id) and self.batches[id]["state"] == "BATCH_STATE_RUNNING":
                     self._end(id)
-                return self._shown(id)
+                return self._view(id)
             case "POST", ["v1beta", "batches", called]:
                 name = called.removesuffix(":cancel")
                 self.cancelled.append(name)
@@ -231,22 +233,22 @@ class Google(BatchProvider):
             case _:
                 return None
 
-    def _job(self, asked: Json) -> Json:
+    def _job(self, request: Json) -> Json:
         name = f"b{next(self.numbers)}"
-        file = asked["inputConfig"]["fileName"].removeprefix("files/")
+        file = request["inputConfig"]["fileName"].removeprefix("files/")
         self.batches[name] = {"state": "BATCH_STATE_RUNNING", "file": file}
-        return self._shown(name)
+        return self._view(name)
 
     def _end(self, id: str) -> None:
         batch = self.batches[id]
         lines = [self._line(json.loads(line)) for line in self.files[batch["file"]].splitlines()]
         batch |= {"state": "BATCH_STATE_SUCCEEDED", "results": self.kept("\n".join(map(json.dumps, lines)))}
 
-    def _shown(self, id: str) -> Json:
+    def _view(self, id: str) -> Json:
         batch = self.batches[id]
         output = {"output": {"responsesFile": f"files/{batch['results']}"}} if "results" in batch else {}
-        told = {"model": "models/gemini-2.5-flash", "state": batch["state"], "createTime": _FUTURE, **output}
-        return {"name": f"batches/{id}", "metadata": told}
+        metadata = {"model": "models/gemini-2.5-flash", "state": batch["state"], "createTime": _FUTURE, **output}
+        return {"name": f"batches/{id}", "metadata": metadata}
 
     def _line(self, line: Json) -> Json:
         text = self.answered(line["request"])
@@ -254,8 +256,8 @@ class Google(BatchProvider):
             return {"key": line["key"], "error": {"code": 8, "message": "Resource has been exhausted"}}
         content = {"role": "model", "parts": [{"text": text}]}
         usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-        said = {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}], "usageMetadata": usage}
-        return {"key": line["key"], "response": said | {"modelVersion": "gemini-2.5-flash"}}
+        response = {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+        return {"key": line["key"], "response": response | {"modelVersion": "gemini-2.5-flash"}}
 
 
 PROVIDERS: dict[str, type[BatchProvider]] = {"openai": OpenAI, "anthropic": Anthropic, "google": Google}
@@ -278,11 +280,11 @@ def batch_provider(answer: Callable[[Json], str], kind: str = "openai", **more: 
             what = f"{self.command} {self.path.partition('?')[0]}"
             with provider.lock:
                 provider.around(what, "before")
-                found = provider.handle(self.command, self.path, body, dict(self.headers))
+                answer = provider.handle(self.command, self.path, body, dict(self.headers))
                 provider.around(what, "after")
-            text = found if isinstance(found, str) else json.dumps(found)
-            self.send_response(404 if found is None else 200)
-            kind = "application/octet-stream" if isinstance(found, str) else "application/json"
+            text = answer if isinstance(answer, str) else json.dumps(answer)
+            self.send_response(404 if answer is None else 200)
+            kind = "application/octet-stream" if isinstance(answer, str) else "application/json"
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(text.encode())))
             if "x-goog-upload-command" in self.headers:

@@ -45,8 +45,8 @@ def tally(request: pytest.FixtureRequest) -> Generator[Tally]:
     parts = getattr(request.node, "callspec", None)
     params: dict[str, Any] = {} if parts is None else parts.params
     place = PLACES[params.get("place", params.get("shared", "postgres"))]
-    own = Tally(marker.args[0].format(**params), place, f"{request.path.name}::{request.function.__name__}")
-    yield own
-    if EFFORT == "all" and own.runs:
-        own.keep()
-    assert own.is_clean, own
+    counted = Tally(marker.args[0].format(**params), place, f"{request.path.name}::{request.function.__name__}")
+    yield counted
+    if EFFORT == "all" and counted.runs:
+        counted.keep()
+    assert counted.is_clean, counted

@@ -76,8 +76,8 @@ def sql(runs: Runs) -> SqlStore:
 @asynccontextmanager
 async def serving(runs: Runs, agent: Runner, **more: Any) -> AsyncGenerator[Worker]:
     """A worker that serves as long as the block."""
-    own: dict[str, Any] = {"lease": 2.0, "drain": 5.0, **more}
-    worker = own.pop("made", Worker)(runs, agent, **own)
+    settings: dict[str, Any] = {"lease": 2.0, "drain": 5.0, **more}
+    worker = settings.pop("made", Worker)(runs, agent, **settings)
     task = asyncio.create_task(worker.serve())
     try:
         yield worker

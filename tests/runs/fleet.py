@@ -87,17 +87,17 @@ class Fleet:
         await until(is_moving, _PATIENCE)
         begun = self.sink / "begun"
         known = begun.stat().st_size
-        found: list[warm.Process] = []
+        candidates: list[warm.Process] = []
 
         async def is_found() -> bool:
             lines = begun.read_bytes()[known:].decode().splitlines()
             pids = {int(line.split()[2]) for line in lines if line.count(" ") == 3}
-            found.extend(one for one in among or self.workers if one.pid in pids)
-            return bool(found)
+            candidates.extend(worker for worker in among or self.workers if worker.pid in pids)
+            return bool(candidates)
 
         await until(is_found, _PATIENCE)
         self.ended = len(os.listdir(self.sink / "effects"))
-        return self.drawn.choice(found)
+        return self.drawn.choice(candidates)
 
     async def kill(self) -> None:
         """Kill one, and start another one in its place."""
@@ -136,11 +136,11 @@ def fleet(place: str, folder: Path, seed: int, **more: Any) -> Generator[Fleet]:
     for name in ("effects", "again", "up"):
         (folder / name).mkdir(parents=True)
     (folder / "begun").touch()
-    made = Fleet(place, folder, random.Random(seed), **more)
+    workers = Fleet(place, folder, random.Random(seed), **more)
     try:
-        yield made
+        yield workers
     finally:
-        made.end()
+        workers.end()
 
 
 HISTORY = {

@@ -38,8 +38,8 @@ class Link:
             pass
         finally:
             self.writers.difference_update(both)
-            for one in both:
-                one.transport.abort()
+            for end in both:
+                end.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_up: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -86,5 +86,5 @@ async def far_away(
         yield f"postgresql://{parts.username}@127.0.0.1:{link.port}{parts.path}", link
     finally:
         server.close()
-        for one in link.writers:
-            one.transport.abort()
+        for writer in link.writers:
+            writer.transport.abort()

@@ -76,55 +76,55 @@ class Tally:
     def keep(self, folder: Path = COUNTED) -> None:
         """Keep it, for the table."""
         folder.mkdir(parents=True, exist_ok=True)
-        own: Json = {**asdict(self), "digest": digests()[self.test], "at": f"{datetime.now(UTC):%Y-%m-%d}"}
+        row: Json = {**asdict(self), "digest": digests()[self.test], "at": f"{datetime.now(UTC):%Y-%m-%d}"}
         name = sha256(f"{self.test}{self.fault}{self.place}".encode()).hexdigest()[:16]
-        (folder / f"{name}.json").write_text(json.dumps(own, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def digests() -> dict[str, str]:
     """The tests that count, each with a digest of what it does."""
-    found: dict[str, str] = {}
+    by_test: dict[str, str] = {}
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.AsyncFunctionDef) and "pytest.mark.fault(" in map(_start, node.decorator_list):
-                found[f"{path.name}::{node.name}"] = sha256(ast.dump(node).encode()).hexdigest()[:12]
-    return found
+                by_test[f"{path.name}::{node.name}"] = sha256(ast.dump(node).encode()).hexdigest()[:12]
+    return by_test
 
 
 def _start(decorator: ast.expr) -> str:
     return ast.unparse(decorator)[: len("pytest.mark.fault(")]
 
 
-def taken(record: Json, folder: Path = COUNTED) -> Json:
+def refreshed(record: Json, folder: Path = COUNTED) -> Json:
     """The record with what was counted since; what is of no test any more, or of another one, is left out."""
-    own = {(one["test"], one["fault"], one["place"]): one for one in record.get("rows", [])}
+    by_key = {(row["test"], row["fault"], row["place"]): row for row in record.get("rows", [])}
     for path in sorted(folder.glob("*.json")):
-        one: Json = json.loads(path.read_text(encoding="utf-8"))
-        own[one["test"], one["fault"], one["place"]] = one
+        row: Json = json.loads(path.read_text(encoding="utf-8"))
+        by_key[row["test"], row["fault"], row["place"]] = row
     known = digests()
     order = {test: number for number, test in enumerate(known)}
-    rows = [one for one in own.values() if known.get(one["test"]) == one.get("digest")]
-    rows.sort(key=lambda one: (order[one["test"]], one["fault"], [*PLACES.values()].index(one["place"])))
+    rows = [row for row in by_key.values() if known.get(row["test"]) == row.get("digest")]
+    rows.sort(key=lambda row: (order[row["test"]], row["fault"], [*PLACES.values()].index(row["place"])))
     return {"by": f"CPython {platform.python_version()}", "rows": rows}
 
 
 def stale(record: Json) -> list[str]:
     """What is not as it was when it was counted, and what was not."""
     counted: defaultdict[str, set[str]] = defaultdict(set)
-    for one in record["rows"]:
-        counted[one["test"]].add(one["digest"])
+    for row in record["rows"]:
+        counted[row["test"]].add(row["digest"])
     return [test for test, digest in digests().items() if counted[test] != {digest}]
 
 
 def table(record: Json) -> str:
     """The table of a record."""
     rows: Iterable[Json] = record["rows"]
-    dates = sorted({one["at"] for one in rows})
+    dates = sorted({row["at"] for row in rows})
     lines = [f"| {' | '.join(_COLUMNS)} |", f"|---|---|{'---:|' * len(_COUNTS)}"]
     lines += [
-        f"| {one['fault']} | {one['place']} | {' | '.join(f'{one[name]:,}' for name in _COUNTS)} |" for one in rows
+        f"| {row['fault']} | {row['place']} | {' | '.join(f'{row[name]:,}' for name in _COUNTS)} |" for row in rows
     ]
-    sums = [f"{sum(one[name] for one in rows):,}" for name in _COUNTS]
+    sums = [f"{sum(row[name] for row in rows):,}" for name in _COUNTS]
     lines.append(f"| all | | {' | '.join(sums)} |")
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     return "\n".join([*lines, "", f"Counted on {when} with {record['by']}.", ""])
@@ -138,7 +138,7 @@ def page(text: str, record: Json) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Write the table, or with `--check` say what of it is stale."""
     kept: Json = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    record = kept if "--check" in arguments else taken(kept)
+    record = kept if "--check" in arguments else refreshed(kept)
     text = PAGE.read_text(encoding="utf-8")
     if "--check" not in arguments:
         RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
     amiss = [f"{test}: not counted as it is: make chaos" for test in stale(record)]
     if "--check" in arguments and page(text, record) != text:
         amiss.append("docs/scale.md: another table than was counted: python -m tests.runs.tally")
-    sys.stderr.writelines(f"{one}\n" for one in amiss)
+    sys.stderr.writelines(f"{line}\n" for line in amiss)
     return 1 if amiss else 0
 
 

@@ -22,4 +22,4 @@ async def test_one_name_may_be_set_by_several_at_once(place: str) -> None:
             await asyncio.gather(*setting)
             await asyncio.gather(*(runs.limits.set(tenant=name, runs=most) for runs, most in each))
             assert (await first.schedules.get(name)).cron in {"0 7 * * *", "0 8 * * *", "0 9 * * *"}
-        assert {one.runs for one in await first.limits.list()} <= {7, 8, 9}
+        assert {limit.runs for limit in await first.limits.list()} <= {7, 8, 9}

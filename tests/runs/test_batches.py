@@ -34,12 +34,12 @@ IDEA: Json = {
 
 
 def _number(body: Json) -> int:
-    found = re.search(r'"n": ?(\d+)', json.dumps(body).replace("\\", ""))
-    assert found is not None
-    return int(found[1])
+    match = re.search(r'"n": ?(\d+)', json.dumps(body).replace("\\", ""))
+    assert match is not None
+    return int(match[1])
 
 
-def _said(body: Json) -> str:
+def _answer(body: Json) -> str:
     return json.dumps({"calls": [], "output": _number(body)})
 
 
@@ -49,13 +49,13 @@ def _model(provider: BatchProvider) -> Any:
 
 @pytest.mark.rule("W35", "W36")
 async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None:
-    with batch_provider(_said) as provider:
+    with batch_provider(_answer) as provider:
         async with (
             Runs(place) as runs,
             serving(runs, Agent(_model(provider), tools=[]), lease=LEASE, queues={"runs": 2}),
         ):
-            own = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(12)]
-            results = [await run.result(timeout=PATIENCE) for run in own]
+            submitted = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(12)]
+            results = [await run.result(timeout=PATIENCE) for run in submitted]
     assert [result.output for result in results] == [*range(12)]
     assert set(provider.paid.values()) == {1}
     assert len(provider.batches) < 12
@@ -66,10 +66,10 @@ async def test_runs_are_answered_by_batches_and_hold_no_slot(place: str) -> None
 @pytest.mark.rule("W35", "W38")
 @pytest.mark.parametrize("kind", ["anthropic", "google"])
 async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_had_no_room_for(kind: str) -> None:
-    with batch_provider(_said, kind, refuses=1) as provider:
+    with batch_provider(_answer, kind, refuses=1) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
-            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(3)]
-            results = [await run.result(timeout=PATIENCE) for run in own]
+            submitted = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(3)]
+            results = [await run.result(timeout=PATIENCE) for run in submitted]
     assert [result.output for result in results] == [0, 1, 2]
     assert (set(provider.paid.values()), provider.cancelled) == ({1}, [])
     usage = results[0].usage
@@ -79,18 +79,18 @@ async def test_other_providers_answer_in_batches_and_are_asked_again_what_they_h
 @pytest.mark.rule("W37")
 @pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_batch_whose_making_was_never_told_is_found_at_the_provider(kind: str) -> None:
-    made: list[str] = []
+    lost: list[str] = []
 
     def around(what: str, when: str) -> None:
-        if when == "after" and provider.batches and not made:
-            made.append(what)
+        if when == "after" and provider.batches and not lost:
+            lost.append(what)
             raise ConnectionError
 
-    with batch_provider(_said, kind, around=around) as provider:
+    with batch_provider(_answer, kind, around=around) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             run = await runs.submit(IDEA, input={"n": 3}, batch=DAY)
             if kind != "openai":  # they say what was asked in a batch once it has ended
-                await until(lambda: _true(bool(made)))
+                await until(lambda: _true(bool(lost)))
                 provider.handle("GET", _PLACES[kind] + next(iter(provider.batches)), b"", {})
                 provider.handle("GET", _PLACES[kind] + next(iter(provider.batches)), b"", {})
             assert (await run.result(timeout=PATIENCE)).output == 3
@@ -111,17 +111,17 @@ async def _rows(runs: Runs, table: str) -> int:
 @pytest.mark.rule("W38")
 @pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_provider(kind: str) -> None:
-    with batch_provider(_said, kind, looks=10**9) as provider:
+    with batch_provider(_answer, kind, looks=10**9) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE) as worker:
-            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
+            submitted = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
 
             async def waits() -> bool:
-                rows = [await run.refresh() for run in own]
+                rows = [await run.refresh() for run in submitted]
                 return all(row.state == "waiting" for row in rows) and bool(provider.batches) and not worker.carried
 
             await until(waits)
-            assert (await own[0].refresh()).waiting == (f"a batch of {provider.model}",)
-            for run in own:
+            assert (await submitted[0].refresh()).waiting == (f"a batch of {provider.model}",)
+            for run in submitted:
                 await run.cancel()
                 assert (await run.refresh()).state == "cancelled"
 
@@ -136,31 +136,31 @@ async def test_a_batch_that_nobody_waits_for_any_more_is_cancelled_with_its_prov
 
 
 async def test_a_batch_that_others_wait_for_goes_on_without_the_run_that_was_cancelled() -> None:
-    with batch_provider(_said, looks=3) as provider:
+    with batch_provider(_answer, looks=3) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
-            own = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
+            submitted = [await runs.submit(IDEA, input={"n": n}, batch=DAY) for n in range(2)]
 
             async def sent() -> bool:
                 return bool(provider.batches)
 
             await until(sent)
-            await own[0].cancel()
-            assert (await own[1].result(timeout=PATIENCE)).output == 1
-            assert (await own[0].refresh()).state == "cancelled"
+            await submitted[0].cancel()
+            assert (await submitted[1].result(timeout=PATIENCE)).output == 1
+            assert (await submitted[0].refresh()).state == "cancelled"
             assert await runs.sweep({"cancelled": 0, "done": 0}) == 2
             assert await _rows(runs, "actum_asked") == 0
     assert provider.cancelled == []
 
 
 async def test_what_was_cancelled_before_it_was_sent_is_never_sent() -> None:
-    with batch_provider(_said) as provider:
+    with batch_provider(_answer) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=4):
             run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
 
-            async def asked() -> bool:
+            async def is_waiting() -> bool:
                 return (await run.refresh()).state == "waiting"
 
-            await until(asked)
+            await until(is_waiting)
             await run.cancel()
             other = await runs.submit(IDEA, input={"n": 2}, batch=DAY)
             assert (await other.result(timeout=PATIENCE)).output == 2
@@ -168,7 +168,7 @@ async def test_what_was_cancelled_before_it_was_sent_is_never_sent() -> None:
 
 
 async def test_a_batch_that_fails_as_a_whole_ends_its_runs() -> None:
-    with batch_provider(_said, "google", looks=10**9) as provider:
+    with batch_provider(_answer, "google", looks=10**9) as provider:
         async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
             run = await runs.submit(IDEA, input={"n": 1}, batch=DAY)
 
@@ -206,7 +206,7 @@ async def test_a_chain_of_requests_is_a_chain_of_batches() -> None:
 @pytest.mark.rule("W38")
 async def test_what_a_provider_has_not_come_to_is_asked_again_and_then_given_up() -> None:
     for refuses, output in ((2, 7), (99, None)):
-        with batch_provider(_said, refuses=refuses) as provider:
+        with batch_provider(_answer, refuses=refuses) as provider:
             async with Runs(":memory:") as runs, serving(runs, Agent(_model(provider), tools=[]), lease=LEASE):
                 run = await runs.submit(IDEA, input={"n": 7}, batch=DAY)
                 if output is not None:
@@ -263,12 +263,12 @@ async def test_a_worker_that_is_killed_at_any_point_pays_nothing_twice(tmp_path:
             workers[-1].wait()
             start()
 
-    with batch_provider(_said, around=around) as provider:
+    with batch_provider(_answer, around=around) as provider:
         async with Runs(place) as runs:
-            own = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(count)]
+            submitted = [await runs.submit(IDEA, input={"n": n}, id=f"r{n}", batch=DAY) for n in range(count)]
             start()
             try:
-                outputs = [(await run.result(timeout=10 * PATIENCE)).output for run in own]
+                outputs = [(await run.result(timeout=10 * PATIENCE)).output for run in submitted]
                 for n in range(count, count + 10 * len(left)):  # more batches, for what is left to be killed at
                     if not left:
                         break

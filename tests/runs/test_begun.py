@@ -20,10 +20,10 @@ pytestmark = pytest.mark.rule("L6", "L8")
 NOT_SAID: Any = object()
 
 
-def cut(path: Path, approve: Any, own: Json | None = None) -> Path:
+def cut(path: Path, approve: Any, written: Json | None = None) -> Path:
     """A kept run that was cut before its first call."""
     path.parent.mkdir(exist_ok=True)
-    idea = Idea.read(json.dumps(own or chain(2)), "an Idea")
+    idea = Idea.read(json.dumps(written or chain(2)), "an Idea")
     with KeptRun.begin(path, idea, idea.context):
         pass
     whole = json.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ async def test_what_was_begun_to_be_seen_waits_on_a_worker_that_lets_all_run(tmp
             await run.resume()
             for at in ("0.0", "0.1"):
                 assert await settled(run) == "waiting"
-                assert [one.of for one in await run.pending()] == [at]
+                assert [call.of for call in await run.pending()] == [at]
                 assert len(desk.made) == int(at[-1])
                 await run.decide(at, "approve")
             assert (await run.result(timeout=PATIENCE)).output == "go.."
@@ -83,13 +83,13 @@ async def test_what_was_to_run_runs_as_far_as_the_worker_allows(tmp_path: Path, 
     for name in ("runs", "waits"):
         cut(tmp_path / f"{name}.json", begun)
     async with Runs(tmp_path) as runs:
-        one, other = await runs.get("runs"), await runs.get("waits")
+        first, second = await runs.get("runs"), await runs.get("waits")
         async with serving(runs, desk.agent()):
-            await one.resume()
-            assert await settled(one) == "done"
+            await first.resume()
+            assert await settled(first) == "done"
         async with serving(runs, desk.agent(approve=denies)):
-            await other.resume()
-            assert await settled(other) == "failed"
+            await second.resume()
+            assert await settled(second) == "failed"
     assert len(desk.made) == 2
 
 
@@ -98,10 +98,10 @@ async def test_a_worker_that_makes_an_agent_for_each_idea_keeps_to_it_and_leaves
 ) -> None:
     """Also in a database, where what was kept is submitted, and in the new run that goes on from a cancelled one."""
     desk = Desk()
-    own = desk.agent()
+    agent = desk.agent()
 
     def agent_for(idea: Idea) -> Agent:
-        return own
+        return agent
 
     async with Runs(place) as runs:
         run = await runs.submit(cut(tmp_path / "other" / "mine.json", "hold"))
@@ -112,12 +112,12 @@ async def test_a_worker_that_makes_an_agent_for_each_idea_keeps_to_it_and_leaves
             again = await run.again()
             for at in ("0.0", "0.1"):
                 assert await settled(again) == "waiting"
-                assert [one.of for one in await again.pending()] == [at]
+                assert [call.of for call in await again.pending()] == [at]
                 await again.decide(at, "approve")
             assert (await again.result(timeout=PATIENCE)).output == "go.."
             free = await runs.submit(chain(2))
             assert await settled(free) == "done"
-    assert (len(desk.made), own.approve) == (4, None)
+    assert (len(desk.made), agent.approve) == (4, None)
     assert json.loads((tmp_path / "saved.json").read_text(encoding="utf-8"))["meta"]["run"]["approve"] == "hold"
 
 
@@ -126,18 +126,18 @@ async def test_it_reaches_the_parts_of_a_spread_run(place: str, tmp_path: Path) 
     async with Runs(place) as runs:
         run = await runs.submit(cut(tmp_path / "other" / "mine.json", "hold", two()))
         async with serving(runs, spreading(desk), roots=[tmp_path]):
-            for own in (["0.0", "0.1"], ["0.0/0.0", "0.1/0.0"]):
-                await until(lambda own=own: waits_for(run, own))
+            for places in (["0.0", "0.1"], ["0.0/0.0", "0.1/0.0"]):
+                await until(lambda places=places: waits_for(run, places))
                 assert desk.made == []
-                for of in own:
-                    await run.decide(of, "approve")
+                for at in places:
+                    await run.decide(at, "approve")
             await until(lambda: is_over(run))
             assert run.state == "done"
     assert sorted(desk.made) == [("step", "a"), ("step", "b")]
 
 
 async def waits_for(run: Run, places: list[str]) -> bool:
-    return sorted(one.of for one in await run.pending()) == places
+    return sorted(call.of for call in await run.pending()) == places
 
 
 async def is_over(run: Run) -> bool:

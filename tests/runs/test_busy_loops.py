@@ -24,23 +24,23 @@ async def test_a_call_that_was_under_way_is_made_once(
 ) -> None:
     url = {"memory": ":memory:", "sqlite": str(tmp_path / "runs.db"), "folder": str(tmp_path / "runs")}.get(place)
     url = url or str(request.getfixturevalue("database"))
-    own, other = Desk(), Desk()
+    desk, other = Desk(), Desk()
     is_over = threading.Event()
-    async with Runs(url) as runs, serving(runs, own.agent(), lease=LEASE):
+    async with Runs(url) as runs, serving(runs, desk.agent(), lease=LEASE):
         run = await runs.submit(chain(1, "wait"))
-        await asyncio.wait_for(own.begun.wait(), PATIENCE)
+        await asyncio.wait_for(desk.begun.wait(), PATIENCE)
         neighbour = threading.Thread(target=lambda: asyncio.run(_serving(url, other, is_over)))
         neighbour.start()
         if place != "memory":
             await _known(await runs.submit(chain(1), tag="other"))  # so that the other one serves
         time.sleep(2 * LEASE)  # noqa: ASYNC251 -- as a large body holds the loop
-        own.hold.set()
+        desk.hold.set()
 
         await _known(run)
         is_over.set()
         await asyncio.to_thread(neighbour.join)
         assert (run.row.state, run.row.error) == ("done", None)
-    assert (own.made, [one for one in other.made if one[0] == "wait"]) == ([("wait", "go")], [])
+    assert (desk.made, [step for step in other.made if step[0] == "wait"]) == ([("wait", "go")], [])
 
 
 async def _known(run: Run) -> None:

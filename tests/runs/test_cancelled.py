@@ -26,5 +26,5 @@ async def test_a_task_that_is_cancelled_again_and_again_leaves_no_transaction_op
             task.cancel()
             await asyncio.sleep(0)
         await asyncio.wait([task])
-        assert [one.id for one in await waiting] == [run.id]
-        assert [one.id for one in await runs.list()] == [run.id]
+        assert [listed.id for listed in await waiting] == [run.id]
+        assert [listed.id for listed in await runs.list()] == [run.id]

@@ -25,14 +25,14 @@ CHANGES = {
 }
 
 
-def told(ticks: list[int], zone: str) -> list[str]:
+def local_times(ticks: list[int], zone: str) -> list[str]:
     return [datetime.fromtimestamp(tick, ZoneInfo(zone)).isoformat(timespec="minutes") for tick in ticks]
 
 
 def ticks(cron: str, zone: str, day: str, days: int = 1) -> list[str]:
     begin = datetime.fromisoformat(day).replace(tzinfo=ZoneInfo(zone))
     end = (datetime.fromisoformat(day) + timedelta(days=days)).replace(tzinfo=ZoneInfo(zone))
-    return told(Cron(cron, zone).between(begin.timestamp() - 1, end.timestamp() - 1, 1_000), zone)
+    return local_times(Cron(cron, zone).between(begin.timestamp() - 1, end.timestamp() - 1, 1_000), zone)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_time_ticks_once_a_day_by_its_clock(cron: str, zone: str, day: str, ex
 
 def test_a_schedule_for_every_hour_goes_on_through_a_change() -> None:
     both = ticks("0 * * * *", "Europe/Lisbon", "2026-10-25"), ticks("0 * * * *", "Europe/Lisbon", "2026-03-29")
-    assert [len(one) for one in both] == [25, 23]
-    assert [one for one in both[0] if "T01" in one] == ["2026-10-25T01:00+01:00", "2026-10-25T01:00+00:00"]
+    assert [len(day) for day in both] == [25, 23]
+    assert [tick for tick in both[0] if "T01" in tick] == ["2026-10-25T01:00+01:00", "2026-10-25T01:00+00:00"]
 
 
 MINUTES = {"0": {0}, "30": {30}, "15,45": {15, 45}, "*/20": {0, 20, 40}, "*": {*range(60)}, "59": {59}}
@@ -75,33 +75,33 @@ DAYS = {"*": {*range(1, 32)}, "1,4,29": {1, 4, 29}, "*/2": {*range(1, 32, 2)}}
 def test_ticks_are_what_the_clock_shows_minute_by_minute(
     minute: str, hour: str, day: str, zone: str, change: int
 ) -> None:
-    def matches(one: datetime) -> bool:
-        return one.minute in MINUTES[minute] and one.hour in HOURS[hour] and one.day in DAYS[day]
+    def matches(moment: datetime) -> bool:
+        return moment.minute in MINUTES[minute] and moment.hour in HOURS[hour] and moment.day in DAYS[day]
 
-    text, own = f"{minute} {hour} {day} * *", ZoneInfo(zone)
+    text, zone_info = f"{minute} {hour} {day} * *", ZoneInfo(zone)
     at = CHANGES[zone][change % len(CHANGES[zone])]
     begin = int(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp()) - 86_400
     end = begin + 3 * 86_400
     expected: list[int] = []
-    shown: set[datetime] = set()
-    before = datetime.fromtimestamp(begin - 60, own).replace(tzinfo=None)
+    clock_times: set[datetime] = set()
+    before = datetime.fromtimestamp(begin - 60, zone_info).replace(tzinfo=None)
     for moment in range(begin, end, 60):
-        local = datetime.fromtimestamp(moment, own).replace(tzinfo=None, fold=0)
+        local = datetime.fromtimestamp(moment, zone_info).replace(tzinfo=None, fold=0)
         skipped = [before + timedelta(minutes=n) for n in range(1, max(1, int((local - before).total_seconds() // 60)))]
         is_due = matches(local) or (hour != "*" and any(map(matches, skipped)))
-        if is_due and (hour == "*" or local not in shown):
+        if is_due and (hour == "*" or local not in clock_times):
             expected.append(moment)
-        shown.add(local)
+        clock_times.add(local)
         before = local
     cron = Cron(text, zone)
-    assert told(cron.between(begin - 1, end - 1, 10_000), zone) == told(expected, zone)
+    assert local_times(cron.between(begin - 1, end - 1, 10_000), zone) == local_times(expected, zone)
     assert cron.between(begin - 1, end - 1, 7) == expected[-7:]
-    found: list[int] = []
+    following: list[int] = []
     moment = cron.after(begin - 0.5)
     while moment is not None and moment < end:
-        found.append(moment)
+        following.append(moment)
         moment = cron.after(moment + 0.25)
-    assert told(found, zone) == told(expected, zone)
+    assert local_times(following, zone) == local_times(expected, zone)
 
 
 def test_what_comes_rarely_or_never_any_more_is_found_or_known() -> None:

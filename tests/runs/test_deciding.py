@@ -26,16 +26,16 @@ async def held(*_: object) -> Any:
 @pytest.mark.rule("L6")
 async def test_calls_are_decided_on_together(place: str) -> None:
     desk = Desk()
-    own = desk.agent()
+    agent = desk.agent()
 
     def agent_for(idea: Idea) -> Agent:
-        return fitted(Agent(None, tools=own.tools, approve=held), idea)
+        return fitted(Agent(None, tools=agent.tools, approve=held), idea)
 
     async with Runs(place) as runs:
         run = await runs.submit(plan(*({"_tool": "step", "of": name} for name in "abc"), output="†calls.2"))
         async with serving(runs, agent_for):
             await run.result(timeout=PATIENCE)
-            places = [one.of for one in await run.pending()]
+            places = [call.of for call in await run.pending()]
             assert len(places) == 3
             lease = (await run.refresh()).lease
             with pytest.raises(errors.IdeaError):
@@ -43,7 +43,7 @@ async def test_calls_are_decided_on_together(place: str) -> None:
             for ruling in ("approved", "Deny", "held", "", None, True):
                 with pytest.raises(errors.IdeaError, match="by 'approve' or 'deny', not by"):
                     await run.decide(places[0], ruling)  # pyright: ignore[reportArgumentType] -- a slip
-            assert [one.of for one in await run.pending()] == places  # none of them was decided on
+            assert [call.of for call in await run.pending()] == places  # none of them was decided on
             await run.decide_all(places, "approve")
             result = await run.result(timeout=PATIENCE)
             assert result.output is not None
@@ -66,7 +66,7 @@ async def test_a_call_of_an_earlier_turn_is_decided_on_behind_the_output_of_a_la
         async with serving(runs, agent):
             delivered = await run.result(output=str, timeout=PATIENCE)
             assert (run.state, delivered.output, delivered.waiting) == ("waiting", "two", ["approval 0.0"])
-            assert [one.of for one in await run.pending()] == ["0.0"]
+            assert [call.of for call in await run.pending()] == ["0.0"]
             await run.decide("0.0", "approve")
             done = await run.result(output=str, timeout=PATIENCE)
             assert (run.state, done.output, done.waiting) == ("done", "a.", [])
@@ -84,7 +84,7 @@ async def test_parts_of_a_spread_run_are_decided_on_one_behind_the_other(monkeyp
                 return len(await run.pending()) == 2 and not worker.carried
 
             await until(wait)
-            places = [one.of for one in await run.pending()]
+            places = [call.of for call in await run.pending()]
             send = runs.store.send
 
             async def away(id: str, *rest: Any) -> Any:
@@ -99,7 +99,7 @@ async def test_parts_of_a_spread_run_are_decided_on_one_behind_the_other(monkeyp
             monkeypatch.setattr(runs.store, "send", away)
             with pytest.raises(errors.StoreUnavailable):
                 await run.decide_all(places, "approve")
-            assert [one.of for one in await run.pending()] == places[1:]
+            assert [call.of for call in await run.pending()] == places[1:]
             await run.decide_all(places[1:], "approve")
             await until(lambda: over(run))
     assert sorted(desk.made) == [("step", "a"), ("step", "b")]

@@ -57,7 +57,7 @@ async def test_a_row_of_the_queue_can_name_nothing_but_a_run(database: str) -> N
         async with serving(runs, desk.agent()):
             run = await runs.submit(chain(1))
             assert (await run.result(timeout=PATIENCE)).output == "go."
-            await until(lambda: _taken(runs))
+            await until(lambda: _all_taken(runs))
         assert not {"antigravity", "this"} & sys.modules.keys()
         assert desk.made == [("step", "go")]
 
@@ -96,10 +96,10 @@ async def test_a_worker_ends_though_who_listens_for_it_misses_that_it_is_cancell
         assert missed == ["once"]
 
 
-async def _taken(runs: Runs) -> bool:
+async def _all_taken(runs: Runs) -> bool:
     async with sql(runs).database.transaction() as within:
-        found = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
-    return found[0][0] == 0
+        rows = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
+    return rows[0][0] == 0
 
 
 _READ = """
@@ -120,14 +120,14 @@ async def test_what_a_delivery_costs_does_not_grow_with_the_queue_where_the_stat
                 "INSERT INTO procrastinate_jobs (queue_name, task_name, args) "
                 "SELECT 'runs', 'actum.carry', json_build_object('run', n::text) FROM generate_series(1, 10000) n"
             )
-        some = {str(number) for number in range(1800, 2000)}
+        sample = {str(number) for number in range(1800, 2000)}
         async with base.transaction() as within:
             read = [(await within.rows(_READ))[0][0]]
             fetched = await within.rows("SELECT args->>'run' FROM procrastinate_fetch_job_v2(ARRAY['runs'], NULL)")
             read.append((await within.rows(_READ))[0][0])
-            assert (fetched, await queue.live([*some, "none"], within)) == ([("1",)], some)
+            assert (fetched, await queue.live([*sample, "none"], within)) == ([("1",)], sample)
             read.append((await within.rows(_READ))[0][0])
-        assert (read[1] - read[0] < 50, read[2] - read[1] < 4 * len(some)) == (True, True)
+        assert (read[1] - read[0] < 50, read[2] - read[1] < 4 * len(sample)) == (True, True)
 
 
 async def test_every_run_whose_delivery_is_lost_is_delivered_again(place: str) -> None:
@@ -205,7 +205,7 @@ async def test_decisions_in_any_order_across_a_new_worker_each_go_to_their_own_r
             row = await run.refresh()
             right = ("done", f"{run.id[1:]}.") if run.id in approved else ("failed", None)
             assert (row.state, row.output) == right
-        assert sorted(of for _, of in desk.made) == sorted(run[1:] for run in approved)
+        assert sorted(name for _, name in desk.made) == sorted(run[1:] for run in approved)
 
 
 async def _all_over(runs: Runs, count: int) -> bool:
@@ -220,8 +220,8 @@ async def test_a_connection_that_is_cut_as_a_delivery_is_pushed_is_a_store_that_
 
         async def pushed() -> None:
             async with store.database.transaction() as within, store.database.transaction() as other:
-                (own,) = (await (await within.connection.execute("SELECT pg_backend_pid()")).fetchall())[0]
-                await other.connection.execute("SELECT pg_terminate_backend(%s, 5000)", [own])
+                (backend,) = (await (await within.connection.execute("SELECT pg_backend_pid()")).fetchall())[0]
+                await other.connection.execute("SELECT pg_terminate_backend(%s, 5000)", [backend])
                 await store.queue.push(Delivery(run="r"), within)
 
         with pytest.raises(errors.StoreUnavailable, match=r"terminating connection|closed the connection"):

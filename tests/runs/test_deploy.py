@@ -29,8 +29,8 @@ DEPLOY = ROOT / "deploy"
 
 
 def compose() -> dict[str, Any]:
-    found: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
-    return found
+    content: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    return content
 
 
 def unit() -> configparser.ConfigParser:
@@ -48,20 +48,22 @@ def commands() -> list[list[str]]:
 @pytest.mark.parametrize("command", commands())
 def test_the_commands_are_ones_that_actum_has(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command([command[0], "--help"]) == 0
-    said = capsys.readouterr().out
+    help_text = capsys.readouterr().out
     options = [word for word in command if word.startswith("--")]
     assert options
-    assert all(re.search(rf"{option}\b", said) for option in options)
+    assert all(re.search(rf"{option}\b", help_text) for option in options)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / "actum-worker@.service").read_text(encoding="utf-8")
     program = shlex.split(unit()["Service"]["ExecStart"])[0]
-    (own := tmp_path / "actum-worker@.service").write_text(text.replace(program, sys.executable), encoding="utf-8")
-    command = ["systemd-analyze", "verify", own]
-    found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stderr) == (0, "")
+    (unit_file := tmp_path / "actum-worker@.service").write_text(
+        text.replace(program, sys.executable), encoding="utf-8"
+    )
+    command = ["systemd-analyze", "verify", unit_file]
+    verified = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (verified.returncode, verified.stderr) == (0, "")
 
 
 @thorough
@@ -103,9 +105,9 @@ def test_the_database_keeps_what_was_committed_and_passwords_are_in_no_file() ->
 def test_the_image_and_the_page_install_the_command_and_what_workers_need() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for path in (DEPLOY / "Dockerfile", ROOT / "docs" / "scale.md"):
-        told: list[str] = re.findall(r"pip install .*\[([\w,]+)\]", path.read_text(encoding="utf-8"))
-        assert told, path
-        assert all({"cli", "workers"} <= {*one.split(",")} <= {*extras} for one in told), path
+        installed: list[str] = re.findall(r"pip install .*\[([\w,]+)\]", path.read_text(encoding="utf-8"))
+        assert installed, path
+        assert all({"cli", "workers"} <= {*group.split(",")} <= {*extras} for group in installed), path
 
 
 def test_the_page_names_every_file() -> None:

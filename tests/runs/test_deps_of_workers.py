@@ -67,7 +67,7 @@ def _fails() -> Shop:
 
 
 @pytest.mark.parametrize(
-    ("factories", "given", "said"),
+    ("factories", "given", "words"),
     [
         (None, {}, "'whose'.* the run has no Shop"),
         ({"a": _of_tenant, "b": _of_tenant}, {}, "the run has no Shop"),
@@ -76,12 +76,12 @@ def _fails() -> Shop:
         (_fails, {}, "its deps could not be made: ConnectionError: no shop today"),
     ],
 )
-async def test_a_run_that_has_none_says_so_before_it_begins(factories: Any, given: Any, said: str) -> None:
+async def test_a_run_that_has_none_says_so_before_it_begins(factories: Any, given: Any, words: str) -> None:
     async with Runs(":memory:") as runs:
-        with pytest.raises(errors.RunEnded, match=said) as ended:
+        with pytest.raises(errors.RunEnded, match=words) as ended:
             await _reached(runs, factories, **given)
         assert ended.value.result is not None
-        assert {one.state for one in ended.value.result.calls} <= {"not made"}
+        assert {call.state for call in ended.value.result.calls} <= {"not made"}
 
 
 async def test_names_that_could_name_nothing_are_refused() -> None:

@@ -98,7 +98,7 @@ async def test_what_the_watchdog_cuts_is_told_and_counts_for_nobody(
                 await until(is_cut)
                 assert not worker.is_ready
                 async with watched(worker, 0) as port:
-                    assert await asked(port) == 1
+                    assert await cuts_of(port) == 1
                 desk.hold.set()
                 link.is_frozen = False
                 assert (await run.result(timeout=60)).output == "a…"
@@ -107,7 +107,7 @@ async def test_what_the_watchdog_cuts_is_told_and_counts_for_nobody(
     assert f"run {run.id}: cut: its lease of" in caplog.text
 
 
-async def asked(port: int) -> int:
+async def cuts_of(port: int) -> int:
     """How many runs the watchdog has cut, as `GET /health` tells it."""
     from actum.schema.json import decode
 
@@ -129,13 +129,13 @@ async def test_a_worker_too_far_away_for_any_lease_refuses_with_both_figures(
 
 
 def test_a_lease_is_stretched_as_far_as_others_were_told() -> None:
-    own = Lease(4.0)
-    own.round_trip = 0.5
-    assert (own.seconds, own.wanted, own.announced) == (4.0, 10.0, 4.0)
-    own.tell(own.ahead)
-    assert own.announced == 10.0
-    own.round_trip = 0.0
-    assert own.wanted < 10.0
+    lease = Lease(4.0)
+    lease.round_trip = 0.5
+    assert (lease.seconds, lease.wanted, lease.announced) == (4.0, 10.0, 4.0)
+    lease.tell(lease.ahead)
+    assert lease.announced == 10.0
+    lease.round_trip = 0.0
+    assert lease.wanted < 10.0
     assert Lease(4.0).ahead == 0.0
 
 

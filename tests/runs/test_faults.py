@@ -236,16 +236,16 @@ async def test_no_tenant_has_more_runs_than_it_may_though_workers_are_killed(sha
         async with runs.store.database.transaction() as within:
             for statement in WATCHING[shared.partition(":")[0]]:
                 await within.each(statement, [()])
-        with fleet(shared, tmp_path / "sink", seed) as made:
-            made.start(3)
+        with fleet(shared, tmp_path / "sink", seed) as workers:
+            workers.start(3)
             submitted = [await runs.submit(IDEA, tenant=f"t{n % 3}") for n in range(count)]
             for _ in range(kills):
-                await made.kill()
+                await workers.kill()
             await all_over(submitted, runs)
         async with runs.store.database.transaction() as within:
             watched = await within.rows("SELECT tenant, max(running) FROM watched GROUP BY tenant ORDER BY tenant")
             parked = await within.rows("SELECT count(*) FROM actum_runs WHERE state = 'parked'")
-    assert [tuple(one) for one in watched] == [("t0", most), ("t1", most), ("t2", most)]
+    assert [tuple(row) for row in watched] == [("t0", most), ("t1", most), ("t2", most)]
     assert parked[0][0] == 0
 
 

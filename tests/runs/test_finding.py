@@ -59,11 +59,13 @@ async def test_every_place_finds_the_same_by_names_of_any_script(place: str) -> 
     async with Runs(place) as runs:
         for number, name in enumerate(NAMES):
             await runs.submit(called(name), queue="nobody's", id=f"named-{number}")
-        found = {words: {run.id for run in await runs.list(find=words)} for own in NAMES.values() for words in own}
-        for number, own in enumerate(NAMES.values()):
-            for words in own:
-                assert f"named-{number}" in found[words], words
-        assert found["ärg"] == {"named-0", "named-1"}
+        ids = {
+            words: {run.id for run in await runs.list(find=words)} for searches in NAMES.values() for words in searches
+        }
+        for number, searches in enumerate(NAMES.values()):
+            for words in searches:
+                assert f"named-{number}" in ids[words], words
+        assert ids["ärg"] == {"named-0", "named-1"}
         assert await runs.list(find="arger") == []
         assert {run.row.name for run in await runs.list(find="ärger")} == {"Ärger", "A\u0308rger im A\u0308mt"}
         assert await runs.list(find="n" * 60_000) == []
@@ -74,8 +76,8 @@ async def test_a_run_is_still_found_when_it_is_over(place: str) -> None:
         run = await runs.submit(chain(1), id="Ending")
         async with serving(runs, Desk().agent()):
             await run.result(timeout=PATIENCE)
-        assert [one.id for one in await runs.list(find="ending")] == ["Ending"]
-        assert [one.id for one in await runs.list(find="done")] == ["Ending"]
+        assert [run.id for run in await runs.list(find="ending")] == ["Ending"]
+        assert [run.id for run in await runs.list(find="done")] == ["Ending"]
 
 
 async def test_finding_looks_through_an_index_and_not_through_the_ideas(place: str) -> None:
@@ -85,5 +87,5 @@ async def test_finding_looks_through_an_index_and_not_through_the_ideas(place: s
         await runs.list(find="any")
         query, *values = listing(RunPage(find="any"))
         async with sql(runs).database.transaction() as within:
-            told = " ".join(str(row[-1]) for row in await within.rows(f"EXPLAIN QUERY PLAN {query}", *values))
-        assert "COVERING INDEX actum_runs_sought" in told
+            query_plan = " ".join(str(row[-1]) for row in await within.rows(f"EXPLAIN QUERY PLAN {query}", *values))
+        assert "COVERING INDEX actum_runs_sought" in query_plan

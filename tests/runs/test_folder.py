@@ -100,15 +100,15 @@ async def test_a_submitted_run_can_be_shown_replayed_and_forked_as_a_kept_one(tm
     assert (await kept.replay(tmp_path / "r.json")).is_same_output
     kept.fork(tmp_path / "r.json", tmp_path / "again.json", at=1)
     async with Runs(tmp_path) as runs:
-        assert {one.id for one in await runs.list()} == {"r", "again"}
+        assert {run.id for run in await runs.list()} == {"r", "again"}
 
 
 async def test_while_one_process_has_a_run_no_other_takes_it_and_nobody_does_by_hand(tmp_path: Path) -> None:
     first, second = Desk(), Desk()
     second.hold.set()
-    async with Runs(tmp_path) as one, Runs(tmp_path) as other:
-        run = await one.submit(chain(1, "wait"))
-        async with serving(one, first.agent()), serving(other, second.agent()):
+    async with Runs(tmp_path) as mine, Runs(tmp_path) as other:
+        run = await mine.submit(chain(1, "wait"))
+        async with serving(mine, first.agent()), serving(other, second.agent()):
             await until(lambda: _one_has_begun(first, second))
             await other.store.queue.push(Delivery(run=run.id))
             if second.made == []:
@@ -212,16 +212,16 @@ DAMAGED: dict[str, list[str | bytes]] = {
 async def test_one_file_that_cant_be_read_hides_no_other_and_is_told_of(tmp_path: Path, name: str) -> None:
     damaged, hurt = tmp_path / name, name.partition(".")[0]
     async with Runs(tmp_path) as runs:
-        for one in ("first", "held", "last"):
-            await runs.submit(chain(1), id=one, queue="nobody's")
+        for stem in ("first", "held", "last"):
+            await runs.submit(chain(1), id=stem, queue="nobody's")
         others = {"first", "held", "last"} - {hurt}
         for content in DAMAGED[name]:
             written = content if isinstance(content, bytes) else content.encode()
             damaged.write_bytes(written)
             assert {run.id for run in await runs.list()} == others, content
             assert {run.id for run in await runs.list(state="queued", find="queued")} == others
-            (told,) = await runs.damaged()
-            assert hurt in told
+            (line,) = await runs.damaged()
+            assert hurt in line
             assert {row.id for row in await runs.store.owed("", 10)} == others
             assert damaged.read_bytes() == written
         damaged.unlink()
@@ -280,7 +280,7 @@ async def test_nobody_goes_on_by_hand_with_a_run_that_was_cancelled_and_it_can_b
         assert (await runs.get("mine")).state == "cancelled"
     with pytest.raises(errors.IdeaError, match="the run was cancelled"):
         await kept.resume(tmp_path / "mine.json", desk.agent())
-    assert [one.of for one in kept.waiting(tmp_path / "mine.json")] == ["0.0"]
+    assert [call.of for call in kept.waiting(tmp_path / "mine.json")] == ["0.0"]
     with pytest.raises(errors.RunError, match="run mine is cancelled"):
         kept.approve(tmp_path / "mine.json")
     assert desk.made == []
@@ -293,10 +293,10 @@ async def test_a_kept_file_is_read_and_decided_on_while_its_run_is_carried_out(t
         return HOLD if call.tool == "step" else True
 
     calls = [{"_tool": "step", "of": "a"}, {"_tool": "wait", "of": "b"}]
-    own = idea(**plan(*calls, output=["†calls.0", "†calls.1"]))
-    task = asyncio.create_task(kept.start(path, own, desk.agent(approve=hold_steps)))
+    two_calls = idea(**plan(*calls, output=["†calls.0", "†calls.1"]))
+    task = asyncio.create_task(kept.start(path, two_calls, desk.agent(approve=hold_steps)))
     await asyncio.wait_for(desk.begun.wait(), PATIENCE)
-    assert [one.of for one in kept.waiting(path)] == ["0.0"]
+    assert [call.of for call in kept.waiting(path)] == ["0.0"]
     assert kept.approve(path, "0.0") != []
     assert kept.waiting(path) == []
     with pytest.raises(errors.IdeaError, match="another process has this run open"):
@@ -312,8 +312,8 @@ async def test_a_kept_file_is_read_and_decided_on_while_its_run_is_carried_out(t
 async def test_a_run_is_kept_in_a_file_of_any_name(tmp_path: Path, name: str) -> None:
     desk = Desk()
     await kept.start(tmp_path / name, idea(**chain(2)), desk.agent(approve=hold))
-    for of in ("0.0", "0.1"):
-        assert [one.of for one in kept.approve(tmp_path / name)] == [of]
+    for place in ("0.0", "0.1"):
+        assert [call.of for call in kept.approve(tmp_path / name)] == [place]
         result = await kept.resume(tmp_path / name, desk.agent(approve=hold))
     assert (result.output, len(desk.made)) == ("go..", 2)
     assert beside(tmp_path, name) == []
@@ -331,5 +331,5 @@ async def test_other_json_beside_runs_is_none_that_cant_be_read(tmp_path: Path) 
     (tmp_path / "cut.json").write_text((tmp_path / "mine.json").read_text(encoding="utf-8")[:-20], encoding="utf-8")
     async with Runs(tmp_path) as runs:
         assert [run.id for run in await runs.list()] == ["mine"]
-        (told,) = await runs.damaged()
-    assert "cut.json: " in told
+        (line,) = await runs.damaged()
+    assert "cut.json: " in line

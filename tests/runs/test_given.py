@@ -111,31 +111,31 @@ async def test_what_no_run_can_be_asked_or_sent_is_refused(place: str) -> None:
                 given: dict[str, Any] = {key: value}
                 with pytest.raises(errors.RunError):
                     await runs.list(**given)
-        asked: Any = run  # as callers may that check no types
+        untyped: Any = run  # as callers may that check no types
         for value in ("x", -1, None, 1.5, math.nan, HUGE):
             with pytest.raises(errors.RunError):
-                asked.follow(value)
+                untyped.follow(value)
         for value in ("x", math.nan, -1, b"x"):
             with pytest.raises(errors.RunError):
-                await asked.result(timeout=value)
-        for of, ruling in ((5, "deny"), (None, "deny"), ("a\0", "deny"), ("0.0", 5), ("0.0", "maybe")):
+                await untyped.result(timeout=value)
+        for target, ruling in ((5, "deny"), (None, "deny"), ("a\0", "deny"), ("0.0", 5), ("0.0", "maybe")):
             with pytest.raises((errors.RunError, errors.IdeaError)):
-                await asked.decide(of, ruling)
+                await untyped.decide(target, ruling)
             with pytest.raises((errors.RunError, errors.IdeaError)):
-                await asked.decide_all([of], ruling)
+                await untyped.decide_all([target], ruling)
         for places in (5, "0.0"):
             with pytest.raises(errors.RunError, match="are a list"):
-                await asked.decide_all(places, "approve")
+                await untyped.decide_all(places, "approve")
         for name, at in ((5, None), (None, None), ("a\0", None), ("go", NAIVE), ("go", "2030")):
             with pytest.raises(errors.RunError):
-                await asked.signal(name, at=at)
+                await untyped.signal(name, at=at)
         for value in (math.nan, "\ud800", {1: 2}, b"x", object()):
             with pytest.raises(errors.RunError, match="can't be sent"):
-                await asked.signal("go", value)
+                await untyped.signal("go", value)
         with pytest.raises(errors.RunError, match="a reason"):
-            await asked.decide("0.0", "deny", reason=5)
+            await untyped.decide("0.0", "deny", reason=5)
         with pytest.raises(errors.RunError, match="the parameters of a call"):
-            await asked.decide("0.0", "approve", parameters=5)
+            await untyped.decide("0.0", "approve", parameters=5)
         known = await runs.store.history("one")
         assert known is not None
         assert known.sent == []

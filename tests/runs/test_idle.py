@@ -22,33 +22,33 @@ async def test_an_idle_worker_makes_fewer_than_four_statements_a_heartbeat(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     single, alone, transaction = PostgresDatabase.single, PostgresDatabase.alone_with, PostgresDatabase.transaction
-    made, beats = [0], [0]
+    statements, beats = [0], [0]
 
     async def counted(self: PostgresDatabase, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         beats[0] += "last_heartbeat = " in statement
         return await single(self, statement, *values)
 
-    def asked(self: PostgresDatabase) -> Any:
+    def counted_alone(self: PostgresDatabase) -> Any:
         """By what `single` asks, and the engine of the queue."""
-        made[0] += 1
+        statements[0] += 1
         return alone(self)
 
     def opened(self: PostgresDatabase) -> Any:
-        made[0] += 3
+        statements[0] += 3
         return transaction(self)
 
     monkeypatch.setattr(PostgresDatabase, "single", counted)
-    monkeypatch.setattr(PostgresDatabase, "alone_with", asked)
+    monkeypatch.setattr(PostgresDatabase, "alone_with", counted_alone)
     monkeypatch.setattr(PostgresDatabase, "transaction", opened)
     async with Runs(database) as runs, serving(runs, Desk().agent(), lease=4.0):
         assert (await (await runs.submit(chain(1))).result(timeout=60)).output == "go."
-        made[0] = beats[0] = 0
+        statements[0] = beats[0] = 0
 
         async def have_passed() -> bool:
             return beats[0] >= BEATS
 
         await until(have_passed)
-        assert made[0] < 4 * beats[0]
+        assert statements[0] < 4 * beats[0]
 
 
 RUNS = 20

@@ -30,8 +30,8 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerat
     url = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
     both = opened(url), opened(url)
     yield both
-    for one in both:
-        await one.aclose()
+    for store in both:
+        await store.aclose()
 
 
 def opened(url: str | Path) -> SqlStore:
@@ -71,7 +71,7 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
     row = await old.get(run)
     assert row is not None
     assert (row.state, row.output) == ("done", "right")
-    assert [(seq, one["message"]["text"]) for seq, one in await old.entries(run)] == [(1, "2-1"), (2, "2-2")]
+    assert [(seq, item["message"]["text"]) for seq, item in await old.entries(run)] == [(1, "2-1"), (2, "2-2")]
 
 
 async def test_who_has_lost_a_run_or_ended_it_has_no_call_of_it_carried_out(stores: tuple[SqlStore, SqlStore]) -> None:
@@ -176,14 +176,14 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
 ) -> None:
     run = await submitted(stores[0])
     appending: asyncio.Task[int] | None = None
-    seen: list[tuple[int, set[int]]] = []
+    histories: list[tuple[int, set[int]]] = []
     for number in range(trials(500)):
         store = stores[number % 2]
         row = await store.leases.claim(run, f"w{number}")
         assert row is not None
         history = await store.leases.history(run)
-        told = {int(one["message"]["text"].split("-")[1]) for one in history.entries}
-        seen.append((row.lease, told))
+        numbers = {int(item["message"]["text"].split("-")[1]) for item in history.entries}
+        histories.append((row.lease, numbers))
         if appending is not None:
             await asyncio.wait_for(appending, PATIENCE)
         ahead = asyncio.Event()
@@ -193,11 +193,11 @@ async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
     await stores[0].leases.claim(run, "last")
     await asyncio.wait_for(appending, PATIENCE)
     kept = await stores[0].entries(run, most=100_000)
-    leases = [int(one["message"]["text"].split("-")[0]) for _, one in kept]
+    leases = [int(item["message"]["text"].split("-")[0]) for _, item in kept]
     assert leases == sorted(leases)
-    assert set(leases) == {lease for lease, _ in seen}
-    for lease, told in seen:
-        assert told == {seq for (seq, _), of in zip(kept, leases, strict=True) if of < lease}
+    assert set(leases) == {lease for lease, _ in histories}
+    for lease, numbers in histories:
+        assert numbers == {seq for (seq, _), owner in zip(kept, leases, strict=True) if owner < lease}
 
 
 async def _append_until_fenced(store: SqlStore, run: str, lease: int, seq: int, ahead: asyncio.Event) -> int:
@@ -278,15 +278,15 @@ async def test_the_course_that_is_noted_last_is_left_to_the_end_and_committed_wh
     async with committing(store, lambda: 0.0, 2.0) as record:
         record({"at": [], "message": {}})
         record(note)
-        assert [one.seq for one in await record.close()] == [2]
-        assert [one.seq for one in store.entries] == [1]
+        assert [entry.seq for entry in await record.close()] == [2]
+        assert [entry.seq for entry in store.entries] == [1]
         record(note)
         record({"at": [], "message": {}})
         await record.settled()
-        assert [one.seq for one in store.entries] == [1, 3, 4]
+        assert [entry.seq for entry in store.entries] == [1, 3, 4]
         record(note)
         await record.settled()  # it is let go of
-        assert [one.seq for one in store.entries] == [1, 3, 4, 5]
+        assert [entry.seq for entry in store.entries] == [1, 3, 4, 5]
 
 
 async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -> None:
@@ -300,11 +300,11 @@ async def test_who_is_cut_while_a_run_is_closed_or_just_behind_it_lets_it_go() -
         closing.cancel()
         await asyncio.wait([closing])
         await asyncio.wait_for(record.settled(), PATIENCE)
-        assert [one.seq for one in store.entries] == [1, 2]
+        assert [entry.seq for entry in store.entries] == [1, 2]
         record(note)
         await record.close()
         await asyncio.wait_for(record.settled(), PATIENCE)
-        assert [one.seq for one in store.entries] == [1, 2]
+        assert [entry.seq for entry in store.entries] == [1, 2]
 
 
 async def test_what_many_runs_tell_at_once_is_committed_together() -> None:

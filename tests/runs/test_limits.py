@@ -133,7 +133,7 @@ async def _is_parked(run: Any) -> bool:
 @databases
 async def test_slots_are_shared_by_weight_however_much_a_tenant_has_submitted(place: str) -> None:
     """Three tenants with more to do than slots, one of which has submitted all of it before the others."""
-    each, shown = trials(120, least=24), Counting()
+    each, desk = trials(120, least=24), Counting()
     weights = {"one": 1, "two": 2, "three": 3}
     async with Runs(place) as runs:
         for tenant, weight in weights.items():
@@ -141,11 +141,11 @@ async def test_slots_are_shared_by_weight_however_much_a_tenant_has_submitted(pl
         for tenant in ("one", "two", "three"):
             for _ in range(each):
                 await runs.submit(work(tenant), tenant=tenant)
-        async with serving(runs, shown.agent(), queues={"runs": 6}):
+        async with serving(runs, desk.agent(), queues={"runs": 6}):
             await all_done(runs, 3 * each)
     # As long as all three have more to do: until the heaviest has come to its end.
-    last = max(at for at, tenant in enumerate(shown.order) if tenant == "three")
-    share = Counter(shown.order[:last])
+    last = max(at for at, tenant in enumerate(desk.order) if tenant == "three")
+    share = Counter(desk.order[:last])
     print({tenant: round(share[tenant] / last, 3) for tenant in weights})
     for tenant, weight in weights.items():
         assert abs(share[tenant] / last - weight / 6) < 0.1
@@ -162,7 +162,7 @@ async def test_of_a_tenants_parked_runs_one_of_a_higher_priority_comes_first(pla
         async with serving(runs, desk.agent()):
             for run in submitted:
                 await run.result(timeout=PATIENCE)
-        assert [of for _, of in desk.made] == ["0", *"258147", "3", "6"]
+        assert [name for _, name in desk.made] == ["0", *"258147", "3", "6"]
 
 
 @databases
@@ -181,11 +181,11 @@ async def test_nothing_stays_parked_whoever_dies_and_whatever_is_cancelled(place
         for run in drawn.sample(submitted, count // 6):  # owned by those who are dead
             await runs.store.leases.claim(run.id, "dead")
             await runs.store.queue.cancel(run.id)
-        gone = drawn.sample(submitted, count // 8)
-        for run in gone:
+        cancelled = drawn.sample(submitted, count // 8)
+        for run in cancelled:
             await run.cancel()
         async with serving(runs, desk.agent(), lease=1.5):
-            await all_done(runs, count - len(gone))
+            await all_done(runs, count - len(cancelled))
         assert max(desk.most.values()) <= 2
 
 
@@ -211,8 +211,8 @@ async def test_what_is_wrong_with_a_limit_is_said(wrong: dict[str, Any], words: 
 async def test_limits_are_listed_changed_and_removed(place: str) -> None:
     async with Runs(place) as runs:
         await runs.limits.set(model="openai:gpt-5.2", requests=500)
-        own = await runs.limits.set(model="openai:gpt-5.2", requests=600, tokens=1_000)
-        assert await runs.limits.list() == [own] == [Limit(model="openai:gpt-5.2", requests=600, tokens=1_000)]
+        limit = await runs.limits.set(model="openai:gpt-5.2", requests=600, tokens=1_000)
+        assert await runs.limits.list() == [limit] == [Limit(model="openai:gpt-5.2", requests=600, tokens=1_000)]
         await runs.limits.remove(model="openai:gpt-5.2")
         with pytest.raises(errors.RunError, match=r"model 'openai:gpt-5\.2' has no limit of its own"):
             await runs.limits.remove(model="openai:gpt-5.2")

@@ -37,7 +37,7 @@ async def test_who_it_was_escalated_to_can_decide(place: str) -> None:
         run = await runs.submit(chain(1), patience=1.0, escalate="board")
         async with serving(runs, desk.agent(approve=hold)):
             await until(lambda: _escalated(run))
-            assert [one.of for one in await run.pending()] == ["0.0"]
+            assert [call.of for call in await run.pending()] == ["0.0"]
             await run.decide("0.0", "approve")
             await until(lambda: _over(run))
         assert (await run.result()).output == "go."
@@ -55,12 +55,12 @@ async def test_a_run_that_every_worker_dies_of_fails_instead_of_killing_them_for
     desk = Desk()
     async with Runs(place) as runs:
         run, other = await runs.submit(chain(1)), await runs.submit(chain(1))
-        for one, dead in ((run, 3), (other, 2)):
+        for target, dead in ((run, 3), (other, 2)):
             for _ in range(dead):
-                assert await runs.store.leases.claim(one.id, "one that dies") is not None
+                assert await runs.store.leases.claim(target.id, "one that dies") is not None
         async with sql(runs).database.transaction() as within:
-            for one in (run, other):
-                await runs.store.queue.push(Delivery(run=one.id), within)
+            for target in (run, other):
+                await runs.store.queue.push(Delivery(run=target.id), within)
         async with serving(runs, desk.agent(), attempts=3):
             with pytest.raises(errors.RunEnded, match="3 workers in a row were lost") as failed:
                 await run.result(timeout=PATIENCE)

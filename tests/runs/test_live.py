@@ -57,9 +57,9 @@ async def test_the_pieces_of_a_text_reach_a_follower_once_each(place: str) -> No
         run = await runs.submit(IDEA)
         reader = Reader()
         async with serving(runs, talking([{"calls": [], "output": {"said": TEXT, "by": "fox"}}])):
-            async for one in run.follow(live=True):
-                if isinstance(one, Live):
-                    reader.read(one.data)
+            async for item in run.follow(live=True):
+                if isinstance(item, Live):
+                    reader.read(item.data)
         assert reader.texts["said", False] == TEXT
         assert reader.texts["by", False] == "fox"
         assert reader.names["TextDelta"] >= 2
@@ -75,9 +75,9 @@ async def test_who_comes_late_is_told_the_text_so_far_and_nothing_twice(place: s
         others: list[asyncio.Task[None]] = []
 
         async def look_on(reader: Reader) -> None:
-            async for one in run.follow(live=True):
-                if isinstance(one, Live):
-                    reader.read(one.data)
+            async for item in run.follow(live=True):
+                if isinstance(item, Live):
+                    reader.read(item.data)
                     if reader is first and reader.names["TextDelta"] >= 2 and not others:
                         others.append(asyncio.create_task(look_on(late)))
 
@@ -103,23 +103,23 @@ async def test_progress_and_what_is_begun_reach_a_follower(place: str) -> None:
     assert slow.name == "slow"
     async with Runs(place) as runs:
         run = await runs.submit(chain(1, "slow"))
-        seen: list[Json] = []
+        received: list[Json] = []
         async with serving(runs, Agent(None, tools=tools)):
-            async for one in run.follow(live=True):
-                seen += [one.data] if isinstance(one, Live) else []
-                if any(event["event"] == "CallProgress" and event["done"] == 3 for event in seen):
+            async for item in run.follow(live=True):
+                received += [item.data] if isinstance(item, Live) else []
+                if any(event["event"] == "CallProgress" and event["done"] == 3 for event in received):
                     is_seen.set()
-        progress = next(event for event in seen if event["event"] == "CallProgress" and event["done"] == 3)
+        progress = next(event for event in received if event["event"] == "CallProgress" and event["done"] == 3)
         assert (progress["place"], progress["total"], progress["message"]) == ("0.0", 3, "go")
-        assert "CallStarted" in {event["event"] for event in seen}
+        assert "CallStarted" in {event["event"] for event in received}
 
 
 async def test_a_follower_that_asks_for_no_more_sees_entries_alone(place: str) -> None:
     async with Runs(place) as runs:
         run = await runs.submit(IDEA)
         async with serving(runs, talking([{"calls": [], "output": TEXT}])):
-            assert all([isinstance(one, Entry) async for one in run.follow()])
-        assert [one async for one in runs.follow(run.id)] == [one async for one in run.follow()]
+            assert all([isinstance(item, Entry) async for item in run.follow()])
+        assert [item async for item in runs.follow(run.id)] == [item async for item in run.follow()]
 
 
 async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
@@ -138,7 +138,7 @@ async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
             await run.result(timeout=PATIENCE)
             assert channel.sent == 0
             other = await runs.submit(chain(3))
-            assert [one async for one in other.follow(live=True) if isinstance(one, Live)]
+            assert [item async for item in other.follow(live=True) if isinstance(item, Live)]
         assert channel.sent > 0
 
 
@@ -161,12 +161,12 @@ async def _killed(place: str, folder: Path, drawn: random.Random) -> None:
             await until(lambda: _is(workers.up == 1))
             run = await runs.submit(IDEA)
             async with asyncio.timeout(120):
-                async for one in run.follow(live=True):
-                    if isinstance(one, Entry):
-                        order += ["began"] if "began" in one.data and not one.data["at"] else []
+                async for item in run.follow(live=True):
+                    if isinstance(item, Entry):
+                        order += ["began"] if "began" in item.data and not item.data["at"] else []
                         continue
-                    reader.read(one.data)
-                    order += ["Retried"] if one.data["event"] == "Retried" else []
+                    reader.read(item.data)
+                    order += ["Retried"] if item.data["event"] == "Retried" else []
                     if reader.names["TextDelta"] >= pieces and len(workers.workers) == 1:
                         await until(lambda: _is("0.2 1\n" in (folder / "begun").read_text()))
                         workers.workers[0].kill()
@@ -197,7 +197,7 @@ def _pieces(text: str, drawn: random.Random) -> list[str]:
     return pieces
 
 
-def _told(text: str, *, provisional: bool = False) -> events.TextDelta:
+def _delta(text: str, *, provisional: bool = False) -> events.TextDelta:
     return events.TextDelta(member="", text=text, provisional=provisional, at=1.0)
 
 
@@ -210,21 +210,21 @@ async def test_messages_that_are_lost_or_doubled_never_double_a_text() -> None:
         seed = random.randrange(10**6)
         print(f"seed {seed}")
         drawn = random.Random(seed)
-        told = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+        live_run = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
         hearing, reader = Hearing(Channel(), "r"), Reader()
         hearing.owned(1)
         words = "".join(drawn.choice("aé\n\x01𝄞") for _ in range(drawn.randrange(1, 200)))
-        told(_request())
+        live_run(_request())
         for piece in _pieces(words, drawn):
-            told(_told(piece))
+            live_run(_delta(piece))
             if drawn.random() < 0.1:
-                told.repeat()
-            for message in told.messages() * drawn.choice([0, 1, 1, 2]):
+                live_run.repeat()
+            for message in live_run.messages() * drawn.choice([0, 1, 1, 2]):
                 hearing.hear(message)
             _read(hearing, reader)
             assert words.startswith(reader.texts["", False])
-        told.repeat()
-        for message in told.messages():
+        live_run.repeat()
+        for message in live_run.messages():
             hearing.hear(message)
         _read(hearing, reader)
         assert reader.texts["", False] == words
@@ -243,32 +243,32 @@ def _output(text: str) -> Json:
 
 
 async def test_what_a_worker_says_that_has_lost_the_run_is_not_shown() -> None:
-    stale, own = (LiveRun("r", lease, lambda: 1, lambda _: None, most=7_500) for lease in (1, 2))
+    stale, current = (LiveRun("r", lease, lambda: 1, lambda _: None, most=7_500) for lease in (1, 2))
     hearing = Hearing(Channel(), "r")
     hearing.owned(1)
-    stale(_told("one "))
-    _heard(hearing, stale)
+    stale(_delta("one "))
+    _hear_all(hearing, stale)
     assert _texts(hearing.before(2)) == ["one "]
-    stale(_told("two"))
-    _heard(hearing, stale)
-    own(_told("One "))
-    _heard(hearing, own)
+    stale(_delta("two"))
+    _hear_all(hearing, stale)
+    current(_delta("One "))
+    _hear_all(hearing, current)
     assert _texts(hearing.before(2)) == ["two"]  # nobody knows yet that it has been lost
     hearing.owned(2)
     assert _texts(hearing.before(1)) == []
     assert [event["error"]["code"] for event in hearing.corrected({"at": [], "began": [], "run": "x"})] == ["fenced"]
-    stale(_told("three"))
-    _heard(hearing, stale)
+    stale(_delta("three"))
+    _hear_all(hearing, stale)
     assert _texts(hearing.before(2)) == ["One "]
     assert list(hearing.corrected({"at": ["0.0"], "began": [], "run": "y"})) == []  # that of a delegate
 
 
 async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_back() -> None:
-    own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+    live_run = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
     hearing = Hearing(Channel(), "r")
     hearing.owned(1)
-    own(_told("the en"))
-    _heard(hearing, own)
+    live_run(_delta("the en"))
+    _hear_all(hearing, live_run)
     list(hearing.before(2))
     hearing.owned(2)
     began: Json = {"at": [], "began": [_output("the end")["message"]], "run": "x"}
@@ -277,30 +277,30 @@ async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_
 
 
 async def test_what_is_heard_behind_the_output_of_the_record_takes_nothing_of_it_back() -> None:
-    own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+    live_run = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
     hearing, reader = Hearing(Channel(), "r"), Reader()
     hearing.owned(1)
-    own(_request())
-    own(_told("the en"))
+    live_run(_request())
+    live_run(_delta("the en"))
     for event in hearing.entry(_output("the end")):  # who comes late reads the record first
         reader.read(event)
-    _heard(hearing, own)
+    _hear_all(hearing, live_run)
     _read(hearing, reader)
     assert (reader.texts["", False], reader.names["RequestStarted"]) == ("the end", 0)
 
 
 async def test_a_message_is_never_longer_than_the_channel_takes() -> None:
-    told = LiveRun("r" * 200, 1, lambda: 10**9, lambda _: None, most=7_500)
+    live_run = LiveRun("r" * 200, 1, lambda: 10**9, lambda _: None, most=7_500)
     long = '\x01𝄞"' * 20_000
-    told(_told(long))
-    told(events.OutputDelta(value=long, at=1.0))
-    told(events.CallStarted(call=Call({"_tool": "x", "of": "y"}), place=Place.parse("3.0"), at=1.0))
-    messages = told.messages()
+    live_run(_delta(long))
+    live_run(events.OutputDelta(value=long, at=1.0))
+    live_run(events.CallStarted(call=Call({"_tool": "x", "of": "y"}), place=Place.parse("3.0"), at=1.0))
+    messages = live_run.messages()
     assert max(len(message.encode()) for message in messages) <= 7_500
-    found = [item["event"] for message in messages for item in _object(message)["items"]]
-    assert "".join(event["text"] for event in found if event["event"] == "TextDelta") == long
-    assert "CallStarted" in {event["event"] for event in found}
-    assert "OutputDelta" not in {event["event"] for event in found}  # too long, and its strings are told
+    sent = [item["event"] for message in messages for item in _object(message)["items"]]
+    assert "".join(event["text"] for event in sent if event["event"] == "TextDelta") == long
+    assert "CallStarted" in {event["event"] for event in sent}
+    assert "OutputDelta" not in {event["event"] for event in sent}  # too long, and its strings are told
 
 
 @pytest.mark.parametrize("message", ["", "7", "[]", "{}", '{"lease": 1}', '{"lease": 1, "items": [7]}', '{"items":{}}'])
@@ -315,28 +315,28 @@ async def test_it_counts_only_for_a_while_that_somebody_listens() -> None:
     now = 0.0
     channel = Channel()
     lives = LiveRuns(channel, lambda: now)
-    heard: list[str] = []
-    async with channel.follows(lives.follow), channel.hear("r", heard.append):
+    messages: list[str] = []
+    async with channel.follows(lives.follow), channel.hear("r", messages.append):
         live = lives.begin("r", 1, lambda: 1)
         await channel.ask("r", anew=True)
-        live(_told("a"))
+        live(_delta("a"))
         await lives.flush()
         now = 100.0
-        live(_told("b"))
+        live(_delta("b"))
         await lives.flush()
-        assert len(heard) == 1
+        assert len(messages) == 1
         await channel.ask("r", anew=False)
         await lives.flush()
-        assert [item["event"]["text"] for item in _object(heard[-1])["items"]] == ["ab"]
+        assert [item["event"]["text"] for item in _object(messages[-1])["items"]] == ["ab"]
 
 
-def _heard(hearing: Hearing, told: LiveRun) -> None:
-    for message in told.messages():
+def _hear_all(hearing: Hearing, live_run: LiveRun) -> None:
+    for message in live_run.messages():
         hearing.hear(message)
 
 
-def _texts(shown: Iterable[Json]) -> list[str]:
-    return [event["text"] for event in shown if event["event"] == "TextDelta"]
+def _texts(items: Iterable[Json]) -> list[str]:
+    return [event["text"] for event in items if event["event"] == "TextDelta"]
 
 
 def _object(text: str) -> Json:

@@ -45,10 +45,10 @@ def place(tmp_path: Path) -> str:
 def test_dead_letters_are_listed_by_code_age_and_tenant(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(_filled(place))
     assert run_command(["runs", "failed", "--since", "1d", "--store", place]) == 0
-    told = capsys.readouterr()
-    code = told.out.split("  failed  ")[1].partition(":")[0]
-    assert [line.split()[0] for line in told.out.splitlines()] == ["bad-2", "bad-1"]
-    assert told.err == f"actum: 2 runs ({code} 2)\n"
+    printed = capsys.readouterr()
+    code = printed.out.split("  failed  ")[1].partition(":")[0]
+    assert [line.split()[0] for line in printed.out.splitlines()] == ["bad-2", "bad-1"]
+    assert printed.err == f"actum: 2 runs ({code} 2)\n"
     assert run_command(["runs", "failed", "--code", "no_such", "--store", place]) == 0
     assert capsys.readouterr() == ("", "actum: 0 runs\n")
     assert run_command(["runs", "failed", "--code", code, "--tenant", "acme", "--store", place]) == 0
@@ -64,12 +64,12 @@ def test_many_are_submitted_again_once_under_the_keys_they_had(place: str, capsy
     assert "bad-1" in capsys.readouterr().out
     for _ in range(2):  # what was submitted so is not submitted twice
         assert run_command(["runs", "again", "--store", place]) == 0
-        told = capsys.readouterr()
-        assert (told.out.split(), told.err.split(" (")[0]) == (["bad-2.again", "bad-1.again"], "actum: 2 runs")
+        printed = capsys.readouterr()
+        assert (printed.out.split(), printed.err.split(" (")[0]) == (["bad-2.again", "bad-1.again"], "actum: 2 runs")
     again, keys = Desk(), asyncio.run(_keys(place))
     assert keys["bad-1.again"] == keys["bad-1"] != keys["bad-2"]
     asyncio.run(_done(place, again))
-    assert [one for one in again.made if one[0] == "step"] == [], "what is recorded isn't made again"
+    assert [step for step in again.made if step[0] == "step"] == [], "what is recorded isn't made again"
     assert len(desk.keys) == 3
 
 
@@ -91,11 +91,11 @@ def test_a_place_moves_into_another_database_and_its_runs_go_on_there(
     old = str(tmp_path / ("kept" if source == "folder" else "old.db"))
     new = f"sqlite:///{tmp_path / 'new.db'}"
     asyncio.run(_filled(old))
-    before = asyncio.run(_told(old))
+    before = asyncio.run(_summary(old))
     for moved in (5, 0):
         assert run_command(["runs", "move", old, "--store", new]) == 0
         assert capsys.readouterr().out == f"{moved}\n"
-    assert asyncio.run(_told(new)) == before
+    assert asyncio.run(_summary(new)) == before
     assert asyncio.run(_keys(new)) == asyncio.run(_keys(old))
     asyncio.run(_decided(new))
     assert run_command(["runs", "move"]) == 2
@@ -109,9 +109,9 @@ async def test_a_place_moves_into_postgresql(database: str, tmp_path: Path) -> N
         await source.schedule("daily", chain(1), cron="0 7 * * *")
         await source.limits.set(tenant="acme", runs=3)
         assert await moved_runs(source, target) == 5
-        assert [one.name for one in await target.schedules.list()] == ["daily"]
-        assert [one.runs for one in await target.limits.list()] == [3]
-    assert await _told(database) == await _told(old)
+        assert [schedule.name for schedule in await target.schedules.list()] == ["daily"]
+        assert [limit.runs for limit in await target.limits.list()] == [3]
+    assert await _summary(database) == await _summary(old)
     await _decided(database)
 
 
@@ -152,16 +152,16 @@ async def _states(place: str) -> dict[str, str]:
 
 
 async def _keys(place: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     async with Runs(place) as runs:
         for run in await runs.list():
             source = await runs.store.source(run.id)
             assert source is not None
-            found[run.id] = source.key
-    return found
+            keys[run.id] = source.key
+    return keys
 
 
-async def _told(place: str) -> dict[str, object]:
+async def _summary(place: str) -> dict[str, object]:
     """What is known of the runs of a place, but for their records."""
     async with Runs(place) as runs:
         rows = [run.row for run in await runs.list()]

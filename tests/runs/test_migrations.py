@@ -96,10 +96,10 @@ async def test_tables_from_before_the_first_release_are_refused(place: str, vers
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
 async def test_several_that_open_a_new_place_at_once_make_its_tables_once(place: str) -> None:
     several = [Runs(place) for _ in range(5)]
-    found = await asyncio.gather(*(one.list() for one in several))
-    assert found == [[]] * 5
-    for one in several:
-        await one.aclose()
+    lists = await asyncio.gather(*(runs.list() for runs in several))
+    assert lists == [[]] * 5
+    for runs in several:
+        await runs.aclose()
 
 
 async def test_the_connection_that_makes_tables_is_closed_where_it_is_cancelled_while_it_commits(

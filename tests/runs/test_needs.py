@@ -51,14 +51,14 @@ async def _numbered(of: str, number: int = 0) -> str:
 
 
 async def _waiting(runs: Runs, id: str) -> Row:
-    found: list[Row] = []
+    rows: list[Row] = []
 
     async def is_waiting() -> bool:
-        found[:] = [(await runs.get(id)).row]
-        return bool(found[0].missing)
+        rows[:] = [(await runs.get(id)).row]
+        return bool(rows[0].missing)
 
     await until(is_waiting)
-    return found[0]
+    return rows[0]
 
 
 async def test_a_run_waits_for_a_worker_that_has_its_tools(place: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -102,9 +102,9 @@ async def test_a_run_that_nobody_could_carry_out_for_too_long_ends(place: str) -
     async with Runs(place) as runs:
         run = await runs.submit(chain(1))
         async with serving(runs, Other(idle=_idle).agent(), patience=0.2):
-            with pytest.raises(errors.RunEnded, match="for want of the tool 'step'") as one:
+            with pytest.raises(errors.RunEnded, match="for want of the tool 'step'") as caught:
                 await run.result(timeout=PATIENCE)
-        assert one.value.code == "not_carried"
+        assert caught.value.code == "not_carried"
         async with serving(runs, Desk().agent()):
             assert (await (await run.again()).result(timeout=PATIENCE)).output == "go."
 
@@ -150,18 +150,18 @@ async def test_code_that_changed_under_the_same_name_is_told_in_the_record(place
             await asyncio.wait_for(desk.begun.wait(), PATIENCE)
         async with serving(runs, other.agent()):
             assert (await run.result(timeout=PATIENCE)).output == "a!"
-        told = [row for entry in [one async for one in run.follow()] for row in entry.data.get("course", ())]
-        assert [sorted(row["changed"]) for row in told if "changed" in row] == [["step", "wait"]]
+        course = [row for entry in [item async for item in run.follow()] for row in entry.data.get("course", ())]
+        assert [sorted(row["changed"]) for row in course if "changed" in row] == [["step", "wait"]]
 
 
 async def test_descriptions_and_code_elsewhere_are_no_other_tool() -> None:
     from actum.protocol.tool import code_digest, interface_digest
 
-    def of(words: str, kind: str = "string") -> str:
+    def digest_of(words: str, kind: str = "string") -> str:
         schema = {"description": words, "properties": {"description": {"type": kind, "description": words}}}
         return interface_digest(Tools().register("t", {**schema, "_output": {"type": "string", "title": words}}))
 
-    assert of("one") == of("two") != of("one", "integer")
+    assert digest_of("one") == digest_of("two") != digest_of("one", "integer")
     first, second = Desk().tools, Desk().tools
     digests = {code_digest(tools.find_activity("step").function) for tools in (first, second)}  # type: ignore[union-attr]
     assert len(digests) == 1
@@ -219,19 +219,19 @@ async def test_ideas_are_needed_by_their_versions(tmp_path: Path) -> None:
 
 
 async def _lacks(runs: Runs, words: str) -> bool:
-    return any(one.startswith(words) for one in (await runs.get("a")).row.missing)
+    return any(need.startswith(words) for need in (await runs.get("a")).row.missing)
 
 
 def test_an_operator_sees_what_is_missing_and_lets_the_run_go_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "runs.db")
-    (block,) = (one.text for one in blocks(ROOT / "docs" / "operating.md") if "runs release" in one.text)
+    (block,) = (item.text for item in blocks(ROOT / "docs" / "operating.md") if "runs release" in item.text)
     listing, showing, releasing = (shlex.split(line, comments=True) for line in block.splitlines())
 
     def executed(words: list[str]) -> int:
-        own = [word for word in words[1:] if word not in {"--store", "URL"}]
-        return run_command([*own, "--store", place])
+        arguments = [word for word in words[1:] if word not in {"--store", "URL"}]
+        return run_command([*arguments, "--store", place])
 
     async def wait(patience: float) -> None:
         async with Runs(place) as runs:
@@ -245,9 +245,9 @@ def test_an_operator_sees_what_is_missing_and_lets_the_run_go_on(
     assert waits == "order-7  waits for a worker that has the tool 'refund'\n"
     assert f"# {waits}" in block
     assert executed(showing) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("order-7  waits for a worker that has the tool 'refund'\n  submitted  2")
-    assert "\n  waits since  2" in told
+    printed = capsys.readouterr().out
+    assert printed.startswith("order-7  waits for a worker that has the tool 'refund'\n  submitted  2")
+    assert "\n  waits since  2" in printed
     assert executed(releasing) == 0
     assert executed(releasing) == 2
     assert "doesn't wait for a worker" in capsys.readouterr().err

@@ -47,9 +47,9 @@ def test_commands_say_it_in_a_line(
 ) -> None:
     before = sorted(os.listdir(folder))
     assert run_command([*command, "--store", place]) in {1, 2}
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("actum: error: ")
-    assert place.partition("://")[0] in told
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("actum: error: ")
+    assert place.partition("://")[0] in line
     assert sorted(os.listdir(folder)) == before
 
 

@@ -52,7 +52,7 @@ class Worker:
         while line := await self.process.stderr.readline():
             self.lines.append(line.decode().rstrip())
 
-    async def said(self, part: str) -> str:
+    async def line_with(self, part: str) -> str:
         """The first line that has a part."""
 
         async def is_said() -> bool:
@@ -63,8 +63,8 @@ class Worker:
 
     @property
     def events(self) -> list[Json]:
-        found: list[Any] = [decode(line) for line in self.lines if line.startswith("{")]
-        return found
+        parsed: list[Any] = [decode(line) for line in self.lines if line.startswith("{")]
+        return parsed
 
 
 @asynccontextmanager
@@ -86,8 +86,8 @@ async def working(place: str, folder: Path, *options: str) -> AsyncGenerator[Wor
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
 async def test_what_becomes_of_runs_is_told_as_lines_of_json_and_to_commands(place: str, tmp_path: Path) -> None:
-    heard = tmp_path / "heard"
-    hook = f'failed={sys.executable} -c \'import sys; open("{heard}", "a").write(sys.stdin.read())\''
+    output = tmp_path / "heard"
+    hook = f'failed={sys.executable} -c \'import sys; open("{output}", "a").write(sys.stdin.read())\''
     async with Runs(place) as runs, working(place, tmp_path, "--log", "json", "--on", hook) as worker:
         good = await runs.submit(plan({"_tool": "step", "of": "a"}, output="†calls.0"), id="good", tenant="acme")
         assert (await good.result(timeout=60)).output == "a."
@@ -96,12 +96,12 @@ async def test_what_becomes_of_runs_is_told_as_lines_of_json_and_to_commands(pla
             await bad.result(timeout=60)
 
         async def is_heard() -> bool:
-            return heard.exists() and heard.read_text().endswith("\n")
+            return output.exists() and output.read_text().endswith("\n")
 
         await until(is_heard)
-    told = [(one["event"], one["run"], one.get("state")) for one in worker.events if "run" in one]
-    assert told[:3] == [("begun", "good", None), ("ended", "good", "done"), ("begun", "bad", None)]
-    (line,) = [decode(one) for one in heard.read_text().splitlines()]
+    events = [(event["event"], event["run"], event.get("state")) for event in worker.events if "run" in event]
+    assert events[:3] == [("begun", "good", None), ("ended", "good", "done"), ("begun", "bad", None)]
+    (line,) = [decode(text) for text in output.read_text().splitlines()]
     assert isinstance(line, dict)
     assert (line["run"], line["state"], line["code"]) == ("bad", "failed", failed.value.code)
     assert {"time", "level", "message", "idea", "tenant", "queue", "worker", "seconds"} <= line.keys()
@@ -114,16 +114,16 @@ async def test_figures_are_told_to_prometheus(place: str, tmp_path: Path) -> Non
         await runs.submit(plan({"_tool": "step", "of": "a"}), id="waits", tag="crm", tenant="acme")
         async with working(place, tmp_path, "--metrics-port", "0") as worker:
             await (await runs.submit(plan({"_tool": "step", "of": "a"}, output="†calls.0"))).result(timeout=60)
-            url = (await worker.said("/metrics")).partition("figures: ")[2]
+            url = (await worker.line_with("/metrics")).partition("figures: ")[2]
 
             def read() -> dict[str, dict[tuple[str, ...], float]]:
                 with urllib.request.urlopen(url, timeout=30) as answer:
                     text = answer.read().decode()
-                found: dict[str, dict[tuple[str, ...], float]] = {}
+                samples: dict[str, dict[tuple[str, ...], float]] = {}
                 for family in parser.text_string_to_metric_families(text):
-                    for one in family.samples:
-                        found.setdefault(one.name, {})[tuple(one.labels.values())] = one.value
-                return found
+                    for sample in family.samples:
+                        samples.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+                return samples
 
             async def is_counted() -> bool:
                 figures = await asyncio.to_thread(read)
@@ -154,13 +154,17 @@ async def test_how_long_calls_and_requests_take_is_counted_as_their_record_tells
             await asyncio.wait_for(desk.begun.wait(), 60)
             desk.hold.set()
             assert (await run.result(timeout=60)).output == "b…"
-        course = Course.of({"course": noted_rows([], [one.data async for one in run.follow()])})
-    took = {one.name: one.values[()] for one in metrics.figures() if one.name.endswith("_seconds") and () in one.values}
+        course = Course.of({"course": noted_rows([], [entry.data async for entry in run.follow()])})
+    durations = {
+        figure.name: figure.values[()]
+        for figure in metrics.figures()
+        if figure.name.endswith("_seconds") and () in figure.values
+    }
     for name, rows in ("call", course.calls.values()), ("request", course.requests):
         spans = [row.ended - row.began for row in rows if row.began is not None and row.ended is not None]
         assert len(spans) == {"call": 2, "request": 1}[name]
-        assert took[f"actum_runs_{name}_seconds"] == pytest.approx(sum(spans))
-    assert took["actum_runs_request_seconds"] > 0
+        assert durations[f"actum_runs_{name}_seconds"] == pytest.approx(sum(spans))
+    assert durations["actum_runs_request_seconds"] > 0
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
@@ -179,28 +183,29 @@ async def test_runs_that_wait_are_counted_by_what_they_wait_for(place: str) -> N
         await until(is_missing)
         metrics = Metrics(worker, runs.store)
         await metrics.look()
-        (waiting,) = [one for one in metrics.figures() if one.name == "actum_runs_waiting"]
+        (waiting,) = [figure for figure in metrics.figures() if figure.name == "actum_runs_waiting"]
     assert waiting.values == {("decision", "acme"): 1.0, ("worker", ""): 1.0}
 
 
 def test_the_dashboard_asks_for_figures_that_are_told() -> None:
     dashboard: Any = decode((Path(__file__).parents[2] / "deploy" / "grafana.json").read_text(encoding="utf-8"))
     runs = Runs(":memory:")
-    told = {
-        f"{one.name}_total" if one.is_counter else one.name for one in Metrics(RunsWorker(runs), runs.store).figures()
+    offered = {
+        f"{figure.name}_total" if figure.is_counter else figure.name
+        for figure in Metrics(RunsWorker(runs), runs.store).figures()
     }
-    asked = {
+    used = {
         name
         for panel in dashboard["panels"]
         for target in panel["targets"]
         for name in re.findall(r"actum_\w+", target["expr"])
     }
-    assert asked
-    assert asked <= told
+    assert used
+    assert used <= offered
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "words"),
     [
         ("failed", "--on takes key=value"),
         ("lost=x", "for 'lost'"),
@@ -209,7 +214,7 @@ def test_the_dashboard_asks_for_figures_that_are_told() -> None:
     ],
 )
 def test_a_command_that_cannot_be_read_is_told(
-    given: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command(["worker", "--store", str(tmp_path / "runs.db"), "--on", given]) == 2
-    assert said in capsys.readouterr().err
+    assert words in capsys.readouterr().err

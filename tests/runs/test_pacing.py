@@ -38,7 +38,7 @@ class World:
 
 async def let_in(runs: list[Runs], world: World, count: int, tokens: int = 1) -> list[float]:
     """When each of so many requests is let in, by several workers in turn."""
-    gates = [Pacing(one.store.database, world.clock, world.sleep) for one in runs]
+    gates = [Pacing(owner.store.database, world.clock, world.sleep) for owner in runs]
     times: list[float] = []
     for n in range(count):
         await gates[n % len(gates)].enter("m", tokens)
@@ -47,7 +47,7 @@ async def let_in(runs: list[Runs], world: World, count: int, tokens: int = 1) ->
 
 
 def most_in_a_minute(times: list[float]) -> int:
-    return max(sum(begin <= one < begin + 60 for one in times) for begin in times)
+    return max(sum(begin <= time < begin + 60 for time in times) for begin in times)
 
 
 @pytest.mark.parametrize("requests", [1, 7, 60, 500])
@@ -89,8 +89,8 @@ async def test_a_model_that_nobody_limits_is_let_in_at_once() -> None:
 @pytest.mark.parametrize("retry_after", [None, 7.0])
 async def test_all_workers_wait_as_long_as_a_provider_asks(retry_after: float | None, tmp_path: Path) -> None:
     world = World()
-    async with Runs(tmp_path / "runs.db") as one, Runs(tmp_path / "runs.db") as other:
-        gates = [Pacing(runs.store.database, world.clock, world.sleep) for runs in (one, other)]
+    async with Runs(tmp_path / "runs.db") as first, Runs(tmp_path / "runs.db") as second:
+        gates = [Pacing(runs.store.database, world.clock, world.sleep) for runs in (first, second)]
         for n in range(4):
             begin = world.now
             await gates[0].refused("m", retry_after)
@@ -122,7 +122,7 @@ class Crowded:
     async def stream(self, request: models.ModelRequest) -> AsyncIterator[str | models.Usage]:
         assert request.is_gated
         now = asyncio.get_running_loop().time()
-        self._times = [one for one in self._times if now - one < self._while]
+        self._times = [moment for moment in self._times if now - moment < self._while]
         if len(self._times) >= self._most:
             self.refused += 1
             left = self._while - (now - self._times[0]) if self._times else self._while

@@ -36,15 +36,15 @@ async def test_a_worker_needs_no_more_than_the_page_says(database: str, tmp_path
     most = 0
     async with await psycopg.AsyncConnection.connect(database, autocommit=True) as looking:
 
-        async def one(query: LiteralString) -> int:
-            found: Any = await (await looking.execute(query)).fetchone()
-            return int(found[0])
+        async def number(query: LiteralString) -> int:
+            row: Any = await (await looking.execute(query)).fetchone()
+            return int(row[0])
 
         others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         async with asyncio.timeout(90):
-            while await one("SELECT count(*) FROM actum_runs WHERE state = 'done'") < RUNS:
-                most = max(most, await one(f"SELECT count(*) {others} AND backend_type = 'client backend'"))
-        disk = await one("SELECT pg_total_relation_size('actum_runs') + pg_total_relation_size('actum_entries')")
+            while await number("SELECT count(*) FROM actum_runs WHERE state = 'done'") < RUNS:
+                most = max(most, await number(f"SELECT count(*) {others} AND backend_type = 'client backend'"))
+        disk = await number("SELECT pg_total_relation_size('actum_runs') + pg_total_relation_size('actum_entries')")
         memory = (Path("/proc") / str(worker.pid) / "status").read_text()
     worker.terminate()
     assert await asyncio.wait_for(worker.wait(), 60) == 0

@@ -26,8 +26,8 @@ async def test_runs_that_were_over_for_longer_than_they_are_kept_are_deleted_wit
         failed = await runs.submit(plan({"_tool": "fail", "of": "a"}, output="†calls.0"), id="failed")
         waits = await runs.submit(plan({"_tool": "step", "of": "†state.approvals.x"}, output="†calls.0"), id="waits")
         queued = await runs.submit(chain(1), id="queued", queue="nobody's")
-        gone = await runs.submit(chain(1), id="gone", queue="nobody's")
-        await gone.cancel()
+        cancelled = await runs.submit(chain(1), id="gone", queue="nobody's")
+        await cancelled.cancel()
         async with serving(runs, desk.agent()):
             for run in (done, failed, waits):
                 await until(lambda run=run: _has_settled(runs, run.id))
@@ -41,8 +41,8 @@ async def test_runs_that_were_over_for_longer_than_they_are_kept_are_deleted_wit
         assert sorted(run.id for run in await runs.list()) == ["queued", "waits"]
         if isinstance(runs.store, SqlStore):
             async with sql(runs).database.transaction() as within:
-                found = await within.rows("SELECT DISTINCT run FROM actum_entries")
-            assert [run for (run,) in found] == ["waits"]
+                rows = await within.rows("SELECT DISTINCT run FROM actum_entries")
+            assert [run for (run,) in rows] == ["waits"]
         assert (await queued.refresh()).state == "queued"
         again = await runs.submit(chain(1), id="done")  # its id is free
         assert again.state == "queued"
@@ -63,7 +63,7 @@ async def test_a_worker_deletes_what_is_no_longer_kept(place: str) -> None:
 
 
 async def _is_gone(runs: Runs, run: str) -> bool:
-    return run not in [one.id for one in await runs.list()]
+    return run not in [other.id for other in await runs.list()]
 
 
 @pytest.mark.parametrize(

@@ -104,17 +104,17 @@ async def test_what_is_wrong_with_a_submission_is_said_to_who_makes_it() -> None
 
 async def test_a_run_that_fails_says_why(place: str) -> None:
     async with Runs(place) as runs:
-        one = await runs.submit(plan({"_tool": "fail", "of": "x"}, output="†calls.0"))
+        failing = await runs.submit(plan({"_tool": "fail", "of": "x"}, output="†calls.0"))
         other = await runs.submit({"context": [{"type": "text", "text": "no model here"}]})
         async with serving(runs, Desk().agent()):
             with pytest.raises(errors.RunEnded, match="ValueError: x") as failed:
-                await one.result(timeout=PATIENCE)
+                await failing.result(timeout=PATIENCE)
             with pytest.raises(errors.RunEnded, match="there is no model to ask"):
                 await other.result(timeout=PATIENCE)
         assert failed.value.code == "plan_failed"
-        assert one.row.error is not None
-        assert one.row.error["data"]["cause"]["code"] == "activity"
-        assert (one.state, other.row.error and other.row.error["code"]) == ("failed", "model_missing")
+        assert failing.row.error is not None
+        assert failing.row.error["data"]["cause"]["code"] == "activity"
+        assert (failing.state, other.row.error and other.row.error["code"]) == ("failed", "model_missing")
 
 
 SPENT = Usage(requests=1, input_tokens=10, output_tokens=1, usd=0.5)
@@ -151,11 +151,11 @@ async def test_its_result_is_what_an_agent_would_have_returned(place: str) -> No
     async with Runs(place) as runs:
         run = await runs.submit(ASKS)
         async with serving(runs, asking(Desk())):
-            found = await run.result(timeout=PATIENCE)
+            result = await run.result(timeout=PATIENCE)
     assert (expected.usage.requests, expected.usage.usd) == (5, 2.5)
-    assert (found.output, found.usage, found.makers) == (expected.output, expected.usage, expected.makers)
-    assert found.solutions == expected.solutions
-    assert found.provenance() == expected.provenance()
+    assert (result.output, result.usage, result.makers) == (expected.output, expected.usage, expected.makers)
+    assert result.solutions == expected.solutions
+    assert result.provenance() == expected.provenance()
 
 
 @pytest.mark.rule("L5", "X0")
@@ -168,10 +168,10 @@ async def test_an_error_of_a_run_that_failed_holds_what_had_been_done_and_spent(
         async with serving(runs, asking(Desk(), bad)):
             with pytest.raises(errors.RunEnded) as caught:
                 await run.result(timeout=PATIENCE)
-    found, expected = caught.value.result, there.value.result
-    assert (found.usage, found.makers) == (expected.usage, expected.makers)
-    assert (found.usage.requests, found.makers["guess"]) == (4, "model")
-    assert [message["type"] for message in found.context] == [message["type"] for message in expected.context]
+    result, expected = caught.value.result, there.value.result
+    assert (result.usage, result.makers) == (expected.usage, expected.makers)
+    assert (result.usage.requests, result.makers["guess"]) == (4, "model")
+    assert [message["type"] for message in result.context] == [message["type"] for message in expected.context]
 
 
 @pytest.mark.rule("L5", "X0")
@@ -188,13 +188,13 @@ async def test_a_run_and_its_limits_count_from_its_beginning_whoever_has_it(plac
         assert (await run.refresh()).state == "queued"
         async with serving(runs, asking(second, ANSWERS[2:], limits=limits)):
             if most == 4:
-                found = await run.result(timeout=PATIENCE)
+                result = await run.result(timeout=PATIENCE)
             else:
                 with pytest.raises(errors.RunEnded, match="its 3 requests without an output") as caught:
                     await run.result(timeout=PATIENCE)
-                found = caught.value.result
-    assert (found.usage.requests, found.usage.usd) == (most, most / 2)
-    assert found.makers == {"wait": "code", "ask": "delegate other"}
+                result = caught.value.result
+    assert (result.usage.requests, result.usage.usd) == (most, most / 2)
+    assert result.makers == {"wait": "code", "ask": "delegate other"}
     assert second.made == [("wait", "b")]
 
 
@@ -210,13 +210,13 @@ async def test_a_follower_sees_every_entry_in_order_and_can_go_on_where_it_stopp
             rest = [entry async for entry in run.follow(after=first[-1].seq)]
             whole = [entry async for entry in run.follow()]
             context = await run.context()
-        seen = [*first, *rest]
-        numbers = [entry.seq for entry in seen if not is_note(entry.data)]
+        followed = [*first, *rest]
+        numbers = [entry.seq for entry in followed if not is_note(entry.data)]
         assert numbers == sorted(set(numbers))
         assert "began" in whole[0].data
-        assert whole[-1].seq == seen[-1].seq
-        for told in (seen, whole):  # a file takes up what its log holds, so what is told is not always the same
-            assert recover_context([entry.data for entry in told if not is_note(entry.data)]) == list(context)
+        assert whole[-1].seq == followed[-1].seq
+        for entries in (followed, whole):  # a file takes up what its log holds, so what is told is not always the same
+            assert recover_context([entry.data for entry in entries if not is_note(entry.data)]) == list(context)
 
 
 @pytest.mark.rule("L6")
@@ -227,7 +227,7 @@ async def test_a_run_that_waits_holds_nothing_and_goes_on_when_it_is_decided(pla
         run = await runs.submit(idea)
         async with serving(runs, desk.agent(approve=hold)) as worker:
             assert (await run.result(timeout=PATIENCE)).waiting == ["approval 0.0", "approval 0.1"]
-            assert [one.of for one in await run.pending()] == ["0.0", "0.1"]
+            assert [call.of for call in await run.pending()] == ["0.0", "0.1"]
             await until(lambda: _true(not worker.carried))  # the run is told to wait a moment before it is let go
             await until(lambda: _no_delivery(runs, [run.id]))
             with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '9\.9'"):
@@ -343,10 +343,10 @@ async def test_a_delivery_that_comes_late_takes_no_run_from_its_owner(place: str
 async def test_a_decision_that_was_made_holds_although_the_run_goes_on_only_after_the_deadline() -> None:
     result = await Desk().agent(approve=hold).run(chain(1)["context"])
     for sent in ([DEADLINE, decision("0.0", "approve")], [decision("0.0", "approve"), DEADLINE]):
-        assert [one["decision"] for one in with_sent(result.context, sent) if one["type"] == "approval"][
+        assert [message["decision"] for message in with_sent(result.context, sent) if message["type"] == "approval"][
             -1
         ] == "approve"
-    assert [one["decision"] for one in with_sent(result.context, [DEADLINE])[-1:]] == ["deny"]
+    assert [message["decision"] for message in with_sent(result.context, [DEADLINE])[-1:]] == ["deny"]
 
 
 async def test_a_run_that_was_cancelled_is_cut_where_it_is_and_writes_nothing_more(place: str) -> None:
@@ -388,7 +388,7 @@ async def test_those_of_a_higher_priority_come_first_and_none_before_its_time(pl
         async with serving(runs, desk.agent(), queues={"runs": 1}):
             for run in (*low, *high):
                 await run.result(timeout=PATIENCE)
-        assert [of for _, of in desk.made] == [f"{kind} {n}" for kind in ("high", "low") for n in range(3)]
+        assert [name for _, name in desk.made] == [f"{kind} {n}" for kind in ("high", "low") for n in range(3)]
         assert (await later.refresh()).state == "queued"
 
 
@@ -471,7 +471,7 @@ async def test_a_run_is_also_a_kept_run_that_a_file_can_hold(place: str, tmp_pat
     (summary,) = kept.listed(tmp_path)
     assert (summary.state, summary.output) == ("finished", "a.")
     again = await kept.replay(tmp_path / "run.json")
-    assert [one.is_same for one in again.requests] == [False]  # the tools are not those of its Idea
+    assert [request.is_same for request in again.requests] == [False]  # the tools are not those of its Idea
     assert again.is_same_output
 
 
@@ -479,13 +479,13 @@ async def test_an_idea_from_elsewhere_reaches_no_file_that_the_worker_was_not_gi
     (tmp_path / "inner").mkdir()
     (tmp_path / "idea.json").write_text('{"context": [{"type": "text", "text": "go"}, {"type": "plan", "plan": []}]}')
     async with Runs(place) as runs:
-        refused, taken = [await runs.submit(tmp_path / "idea.json", queue=queue) for queue in ("inner", "outer")]
+        refused, allowed = [await runs.submit(tmp_path / "idea.json", queue=queue) for queue in ("inner", "outer")]
         async with serving(runs, Desk().agent(), queues={"inner": 1}, roots=[tmp_path / "inner"]):
             with pytest.raises(errors.RunEnded, match="outside of the worker's roots"):
                 await refused.result(timeout=PATIENCE)
         async with serving(runs, Desk().agent(), queues={"outer": 1}, roots=[tmp_path]):
-            assert (await taken.result(timeout=PATIENCE)).output is None
-        assert taken.state == "done"
+            assert (await allowed.result(timeout=PATIENCE)).output is None
+        assert allowed.state == "done"
 
 
 @pytest.mark.parametrize("place", ["memory"], indirect=True)
@@ -551,7 +551,7 @@ async def test_who_takes_over_in_the_middle_of_an_answer_goes_on_from_what_was_r
             await asyncio.wait_for(stalling.stalls.wait(), PATIENCE)
             await until(lambda: _true(len(first.made) == 2))
             await until(lambda: _has_told(run, "0.1"))
-            seen = [Entry(*one) for one in await runs.store.entries(run.id)]
+            entries = [Entry(*row) for row in await runs.store.entries(run.id)]
             lost.stop()  # it takes nothing more, and goes on with what it has: as if it were cut off
             model = models.Scripted([{"calls": [], "output": "done"}])
             await runs.store.queue.push(Delivery(run=run.id, queue="others"))
@@ -560,18 +560,18 @@ async def test_who_takes_over_in_the_middle_of_an_answer_goes_on_from_what_was_r
             await until(lambda: _true(not lost.carried))
             result = await run.result()
             assert (result.makers, result.usage.requests) == ({"step": "code"}, 1)  # an answer that broke off is none
-        seen += [entry async for entry in run.follow(after=seen[-1].seq)]
+        entries += [entry async for entry in run.follow(after=entries[-1].seq)]
         context = list(await run.context())
     assert (first.made, second.made) == ([("step", "a"), ("step", "a.")], [])
-    assert len({entry.seq for entry in seen}) == len(seen)
-    assert sum("began" in entry.data for entry in seen) == 2
-    told = [entry.data for entry in seen if not is_note(entry.data)]
-    assert recover_context(told) == context
+    assert len({entry.seq for entry in entries}) == len(entries)
+    assert sum("began" in entry.data for entry in entries) == 2
+    records = [entry.data for entry in entries if not is_note(entry.data)]
+    assert recover_context(records) == context
     assert [message["_of"] for message in context if "_call" in message] == ["0.0", "0.1"]
 
 
-async def _has_told(run: Run, of: str) -> bool:
-    return any(message.get("_of") == of and "_call" in message for message in await run.context())
+async def _has_told(run: Run, place: str) -> bool:
+    return any(message.get("_of") == place and "_call" in message for message in await run.context())
 
 
 @pytest.mark.rule("C9")
@@ -592,5 +592,5 @@ async def test_calls_have_the_keys_that_they_had_where_their_run_is_submitted_an
                 await run.result(timeout=PATIENCE)
             keys.append(sorted(key for key, _ in desk.keys))
     assert keys[0] == keys[1]
-    assert [len(own) for own in keys] == [3] * 5
-    assert len({key for own in keys for key in own}) == 12
+    assert [len(call_keys) for call_keys in keys] == [3] * 5
+    assert len({key for call_keys in keys for key in call_keys}) == 12

@@ -39,22 +39,22 @@ async def test_a_tick_is_one_run_with_the_schedules_idea_and_input(place: str) -
     async with Runs(place) as runs, Runs(place) as others:
         both = runs if place == ":memory:" else others
         idea = {**chain(1), "context": [{"type": "input", "input": {"n": 1}}, *chain(1)["context"]]}
-        own = await runs.schedule("hourly", idea, cron="0 * * * *", input={"n": 2}, tenant="acme", priority=3)
-        assert own.comes is not None
-        assert own.comes % HOUR == 0
-        assert await runs.schedules.fire(own.comes - 1) == own.comes
+        schedule = await runs.schedule("hourly", idea, cron="0 * * * *", input={"n": 2}, tenant="acme", priority=3)
+        assert schedule.comes is not None
+        assert schedule.comes % HOUR == 0
+        assert await runs.schedules.fire(schedule.comes - 1) == schedule.comes
         assert await ids(runs) == []
         for _ in range(3):
-            for one in (runs, both):
-                assert await one.schedules.fire(own.comes + 1) == own.comes + HOUR
+            for opened in (runs, both):
+                assert await opened.schedules.fire(schedule.comes + 1) == schedule.comes + HOUR
         (run,) = await runs.list()
-        assert run.id == f"hourly@{at(own.comes)}"
+        assert run.id == f"hourly@{at(schedule.comes)}"
         assert (run.row.tenant, run.row.priority) == ("acme", 3)
         async with serving(runs, desk.agent()):
             assert (await run.result(timeout=PATIENCE)).output == "go."
         assert (await run.context()).get("†input.n") == 2
-        await runs.schedules.fire(own.comes + HOUR)
-        assert await ids(runs) == [f"hourly@{at(own.comes + n * HOUR)}" for n in range(2)]
+        await runs.schedules.fire(schedule.comes + HOUR)
+        assert await ids(runs) == [f"hourly@{at(schedule.comes + n * HOUR)}" for n in range(2)]
 
 
 async def test_a_worker_submits_and_carries_out_what_ticks(place: str) -> None:
@@ -84,25 +84,25 @@ async def _enough(runs: Runs, count: int) -> bool:
 )
 def test_ticks_that_were_missed_are_made_up_for_by_policy(missed: Missed, away: float, expected: list[int]) -> None:
     run = Submission(id="daily", idea={})
-    own = Schedule(name="s", cron="0 * * * *", zone="UTC", run=run, missed=missed, most=10, dealt=SEVEN - 1)
-    assert own.due(SEVEN + away) == [SEVEN + n * HOUR for n in expected]
+    schedule = Schedule(name="s", cron="0 * * * *", zone="UTC", run=run, missed=missed, most=10, dealt=SEVEN - 1)
+    assert schedule.due(SEVEN + away) == [SEVEN + n * HOUR for n in expected]
 
 
 def test_a_long_time_away_from_a_schedule_of_every_second_costs_little() -> None:
     run = Submission(id="daily", idea={})
     for missed, count in (("skip", 60), ("once", 60), ("all", 70)):
-        own = Schedule(name="s", cron="* * * * * *", zone="UTC", run=run, missed=missed, most=10, dealt=0.0)  # pyright: ignore[reportArgumentType] -- one of them
-        assert len(own.due(SEVEN)) == count
+        schedule = Schedule(name="s", cron="* * * * * *", zone="UTC", run=run, missed=missed, most=10, dealt=0.0)  # pyright: ignore[reportArgumentType] -- one of them
+        assert len(schedule.due(SEVEN)) == count
 
 
 def test_jitter_is_within_its_bound_and_the_same_by_every_worker() -> None:
     run = Submission(id="daily", idea={})
-    own = Schedule(name="s", cron="0 * * * *", zone="UTC", run=run, jitter=100)
-    begins = [own.submission(int(SEVEN + n * HOUR)).at for n in range(50)]
-    assert begins == [own.submission(int(SEVEN + n * HOUR)).at for n in range(50)]
+    schedule = Schedule(name="s", cron="0 * * * *", zone="UTC", run=run, jitter=100)
+    begins = [schedule.submission(int(SEVEN + n * HOUR)).at for n in range(50)]
+    assert begins == [schedule.submission(int(SEVEN + n * HOUR)).at for n in range(50)]
     late = [begin - SEVEN - n * HOUR for n, begin in enumerate(begins) if begin is not None]
     assert len(late) == 50
-    assert all(0 <= one <= 100 for one in late)
+    assert all(0 <= delay <= 100 for delay in late)
     assert max(late) - min(late) > 50
 
 
@@ -110,7 +110,7 @@ async def test_a_schedule_is_listed_changed_paused_and_removed(place: str) -> No
     async with Runs(place) as runs:
         first = await runs.schedule("a", chain(1), cron="0 7 * * *", zone="Europe/Lisbon", missed="all", most=3)
         await runs.schedule("b", chain(1), cron="0 0 29 2 *")
-        assert [one.name for one in await runs.schedules.list()] == ["a", "b"]
+        assert [schedule.name for schedule in await runs.schedules.list()] == ["a", "b"]
         assert await runs.schedules.get("a") == first
         changed = await runs.schedule("a", chain(2), cron="0 7 * * *", zone="Europe/Lisbon")
         assert (changed.dealt, changed.comes, changed.missed) == (first.dealt, first.comes, "once")
@@ -125,7 +125,7 @@ async def test_a_schedule_is_listed_changed_paused_and_removed(place: str) -> No
         other = await runs.schedule("a", chain(1), cron="0 8 * * *", zone="Europe/Lisbon")
         assert other.comes != first.comes
         await runs.schedules.remove("a")
-        assert [one.name for one in await runs.schedules.list()] == ["b"]
+        assert [schedule.name for schedule in await runs.schedules.list()] == ["b"]
         for call in (runs.schedules.remove, runs.schedules.pause, runs.schedules.go_on, runs.schedules.get):
             with pytest.raises(errors.RunError, match="there is no schedule a"):
                 await call("a")
@@ -155,14 +155,14 @@ async def test_what_is_wrong_with_a_schedule_is_said_where_it_is_made(wrong: dic
 
 async def test_a_schedule_that_a_worker_cant_read_is_left_to_others_and_holds_up_none() -> None:
     async with Runs(":memory:") as runs:
-        own = await runs.schedule("b", chain(1), cron="0 * * * *")
+        schedule = await runs.schedule("b", chain(1), cron="0 * * * *")
         await runs.schedule("a", chain(1), cron="0 * * * *")
         async with sql(runs).database.transaction() as within:
             await within.rows("UPDATE actum_schedules SET cron = 'tomorrow' WHERE name = 'a' RETURNING name")
-        assert own.comes is not None
-        assert await runs.schedules.fire(own.comes) == own.comes + HOUR
-        assert await ids(runs) == [f"b@{at(own.comes)}"]
-        assert (await runs.schedules.get("a")).comes == own.comes
+        assert schedule.comes is not None
+        assert await runs.schedules.fire(schedule.comes) == schedule.comes + HOUR
+        assert await ids(runs) == [f"b@{at(schedule.comes)}"]
+        assert (await runs.schedules.get("a")).comes == schedule.comes
 
 
 async def test_without_croniter_schedules_say_what_to_install_and_runs_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,8 +183,8 @@ async def looking(place: str, count: int) -> AsyncGenerator[list[Runs]]:
     try:
         yield several
     finally:
-        for one in {*several, shared}:
-            await one.aclose()
+        for runs in {*several, shared}:
+            await runs.aclose()
 
 
 async def test_no_tick_is_doubled_or_missing_however_many_look_and_die_over_it(place: str) -> None:
@@ -194,27 +194,27 @@ async def test_no_tick_is_doubled_or_missing_however_many_look_and_die_over_it(p
     print(f"seed {seed}")
     drawn = random.Random(seed)
     async with looking(place, 3) as several:
-        own = await several[0].schedule("s", chain(1), cron="* * * * *", grace=600)
-        assert own.comes is not None
+        schedule = await several[0].schedule("s", chain(1), cron="* * * * *", grace=600)
+        assert schedule.comes is not None
         killed_at = {drawn.randrange(ticks): drawn.randint(1, 3) for _ in range(kills)}
         for tick in range(ticks):
-            looks = [asyncio.ensure_future(one.schedules.fire(own.comes + 60 * tick)) for one in several]
+            looks = [asyncio.ensure_future(runs.schedules.fire(schedule.comes + 60 * tick)) for runs in several]
             for look in drawn.sample(looks, killed_at.get(tick, 0)):
                 await asyncio.sleep(drawn.random() * 0.01)
                 look.cancel()
             for look in looks:
                 with suppress(asyncio.CancelledError):
                     await look
-        await several[0].schedules.fire(own.comes + 60 * ticks)  # whoever comes after the last kill
-        assert await ids(several[0]) == [f"s@{at(own.comes + 60 * n)}" for n in range(ticks + 1)]
+        await several[0].schedules.fire(schedule.comes + 60 * ticks)  # whoever comes after the last kill
+        assert await ids(several[0]) == [f"s@{at(schedule.comes + 60 * n)}" for n in range(ticks + 1)]
         live = await several[0].store.queue.live(await ids(several[0]))
         assert place.endswith("kept") or live == {*await ids(several[0])}
 
 
 async def test_a_run_that_is_called_after_a_tick_by_hand_is_that_tick(place: str) -> None:
     async with Runs(place) as runs:
-        own = await runs.schedule("s", chain(1), cron="0 * * * *")
-        assert own.comes is not None
-        early: Run = await runs.submit(chain(2), id=f"s@{at(own.comes)}")
-        await runs.schedules.fire(own.comes)
+        schedule = await runs.schedule("s", chain(1), cron="0 * * * *")
+        assert schedule.comes is not None
+        early: Run = await runs.submit(chain(2), id=f"s@{at(schedule.comes)}")
+        await runs.schedules.fire(schedule.comes)
         assert await ids(runs) == [early.id]

@@ -33,17 +33,17 @@ def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @asynccontextmanager
 async def channels(store: Path, count: int) -> AsyncGenerator[list[MachineChannel]]:
     """Those that as many processes would have."""
-    own = [MachineChannel(store) for _ in range(count)]
+    opened = [MachineChannel(store) for _ in range(count)]
     try:
-        yield own
+        yield opened
     finally:
-        for one in own:
-            await one.aclose()
+        for channel in opened:
+            await channel.aclose()
 
 
 def sockets(base: Path) -> list[Path]:
     """Those that are there."""
-    return [one for one in base.rglob("*") if one.is_socket()]
+    return [path for path in base.rglob("*") if path.is_socket()]
 
 
 async def holds(held: Callable[[], bool]) -> None:
@@ -54,48 +54,48 @@ async def holds(held: Callable[[], bool]) -> None:
 
 
 async def test_all_who_listen_hear_what_is_told_and_who_tells_hears_what_is_asked(tmp_path: Path, base: Path) -> None:
-    heard: list[list[str]] = [[], [], []]
-    asked: list[tuple[str, bool]] = []
+    received: list[list[str]] = [[], [], []]
+    questions: list[tuple[str, bool]] = []
     ours, theirs = channels(tmp_path / "runs.db", 4), channels(tmp_path / "other.db", 1)
     async with ours as (teller, *others), theirs as (stranger,):
         async with (
-            teller.follows(lambda run, anew: asked.append((run, anew))),
-            others[0].hear("r", heard[0].append),
-            others[1].hear("r", heard[1].append),
-            others[2].hear("another", heard[2].append),
-            stranger.hear("r", heard[2].append),
+            teller.follows(lambda run, anew: questions.append((run, anew))),
+            others[0].hear("r", received[0].append),
+            others[1].hear("r", received[1].append),
+            others[2].hear("another", received[2].append),
+            stranger.hear("r", received[2].append),
         ):
             await others[0].ask("r", anew=True)
             await others[1].ask("no\nline", anew=False)
-            await holds(lambda: len(asked) == 2)
+            await holds(lambda: len(questions) == 2)
             await teller.tell("r", [TOLD] * 3)
-            await holds(lambda: len(heard[0]) == len(heard[1]) == 3)
+            await holds(lambda: len(received[0]) == len(received[1]) == 3)
         await teller.tell("r", [TOLD])
-        assert (sorted(asked), heard) == ([("no\nline", False), ("r", True)], [[TOLD] * 3, [TOLD] * 3, []])
+        assert (sorted(questions), received) == ([("no\nline", False), ("r", True)], [[TOLD] * 3, [TOLD] * 3, []])
     assert not sockets(base), "nothing is left of them"
 
 
 async def test_who_tells_and_listens_hears_it_once(tmp_path: Path) -> None:
-    heard: list[str] = []
-    async with channels(tmp_path / "runs.db", 2) as (both, other), both.hear("r", heard.append):
+    received: list[str] = []
+    async with channels(tmp_path / "runs.db", 2) as (both, other), both.hear("r", received.append):
         await both.tell("r", [TOLD])
         last = json.dumps({"run": "r", "lease": 2, "items": []})
         await other.tell("r", [last])
-        await holds(lambda: last in heard)  # what it had sent to itself would be there before
-        assert heard == [TOLD, last]
+        await holds(lambda: last in received)  # what it had sent to itself would be there before
+        assert received == [TOLD, last]
 
 
 async def test_who_is_gone_is_forgotten_and_what_it_has_left_is_taken_away(tmp_path: Path, base: Path) -> None:
-    heard: list[str] = []
-    async with channels(tmp_path / "runs.db", 3) as (teller, first, second), second.hear("r", heard.append):
-        async with first.hear("r", heard.append):
+    received: list[str] = []
+    async with channels(tmp_path / "runs.db", 3) as (teller, first, second), second.hear("r", received.append):
+        async with first.hear("r", received.append):
             await teller.tell("r", [TOLD])
-            await holds(lambda: len(heard) == 2)
+            await holds(lambda: len(received) == 2)
         left = sockets(base)[0].with_name("live-left")
         with socket.socket(socket.AF_UNIX) as killed:
             killed.bind(str(left))
         await teller.tell("r", [TOLD])
-        await holds(lambda: len(heard) == 3)
+        await holds(lambda: len(received) == 3)
         assert left not in sockets(base)
 
 
@@ -103,15 +103,15 @@ async def test_who_is_gone_is_forgotten_and_what_it_has_left_is_taken_away(tmp_p
 async def test_where_others_could_read_it_nothing_leaves_the_process(
     tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    own = base / f"actum-{os.getuid()}"
+    folder = base / f"actum-{os.getuid()}"
     match how:
         case "open to others":
-            own.mkdir(mode=0o755)
+            folder.mkdir(mode=0o755)
         case "a link":
             (base / "theirs").mkdir(mode=0o700)
-            own.symlink_to(base / "theirs")
+            folder.symlink_to(base / "theirs")
         case "no folder":
-            own.write_text("")
+            folder.write_text("")
         case _:
             (long := base / ("x" * 90)).mkdir()
             monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
@@ -125,12 +125,12 @@ async def test_where_others_could_read_it_nothing_leaves_the_process(
 
 
 async def test_what_no_worker_tells_is_passed_over_and_who_never_ends_a_line_is_cut(tmp_path: Path, base: Path) -> None:
-    heard: list[str] = []
-    async with channels(tmp_path / "runs.db", 1) as (channel,), channel.hear("r", heard.append):
+    received: list[str] = []
+    async with channels(tmp_path / "runs.db", 1) as (channel,), channel.hear("r", received.append):
         path = str(sockets(base)[0])
         _, line = await asyncio.open_unix_connection(path)
         line.write(b'\n{\n[]\n\xff\n{"run": 3}\n' + TOLD.encode() + b"\n")
-        await holds(lambda: heard == [TOLD])
+        await holds(lambda: received == [TOLD])
         line.close()
         reader, line = await asyncio.open_unix_connection(path)
         with suppress(ConnectionError):

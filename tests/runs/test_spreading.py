@@ -28,10 +28,10 @@ SPREAD = Config(spread=True)
 INPUT: Json = {"type": "input", "schema": {"type": "object", "properties": {"of": {"type": "string"}}}}
 
 
-def part(tool: str, of: str = "†input.of") -> Json:
+def part(tool: str, reference: str = "†input.of") -> Json:
     """A delegate that makes one call."""
-    made = {"type": "plan", "plan": [{"_tool": tool, "of": of}], "output": "†calls.0"}
-    return {"context": [INPUT, made], "config": {"tools": [tool]}}
+    planned = {"type": "plan", "plan": [{"_tool": tool, "of": reference}], "output": "†calls.0"}
+    return {"context": [INPUT, planned], "config": {"tools": [tool]}}
 
 
 PART = part("step")
@@ -42,8 +42,8 @@ TOOL: Json = {
 
 
 def parent(*calls: Json, output: Any) -> Json:
-    made = plan(*calls, output=output)
-    return {"context": [TOOL, *made["context"]]}
+    planned = plan(*calls, output=output)
+    return {"context": [TOOL, *planned["context"]]}
 
 
 def two(output: str = "{†calls.0}{†calls.1}") -> Json:
@@ -63,7 +63,7 @@ async def _done(run: Run) -> Any:
 
 
 async def parts(runs: Runs, run: Run) -> Sequence[Run]:
-    return [one for one in reversed(await runs.list(most=1_000)) if one.row.parent == run.id]
+    return [child for child in reversed(await runs.list(most=1_000)) if child.row.parent == run.id]
 
 
 async def test_delegates_are_runs_of_their_own_in_a_queue_of_their_own(place: str) -> None:
@@ -72,9 +72,9 @@ async def test_delegates_are_runs_of_their_own_in_a_queue_of_their_own(place: st
         run = await runs.submit(two(), tenant="acme", priority=3)
         async with serving(runs, agent(desk)):
             assert await _done(run) == "a.b."
-        found = await parts(runs, run)
-        assert {one.id for one in found} == {child_id(run.id, "0.0"), child_id(run.id, "0.1")}
-        assert {(one.state, one.row.queue, one.row.tenant, one.row.priority) for one in found} == {
+        children = await parts(runs, run)
+        assert {child.id for child in children} == {child_id(run.id, "0.0"), child_id(run.id, "0.1")}
+        assert {(child.state, child.row.queue, child.row.tenant, child.row.priority) for child in children} == {
             ("done", "children", "acme", 3)
         }
         assert sorted(desk.made) == [("step", "a"), ("step", "b")]
@@ -107,12 +107,12 @@ async def test_the_items_of_a_list_are_runs_of_their_own(place: str) -> None:
     async with Runs(place) as runs:
         run = await runs.submit(idea)
         async with serving(runs, agent(desk)):
-            assert await _done(run) == [f"{one}." for one in evil]
-        assert [one.id for one in await parts(runs, run)].sort() == [
+            assert await _done(run) == [f"{item}." for item in evil]
+        assert [child.id for child in await parts(runs, run)].sort() == [
             child_id(run.id, f"0.0.{number}") for number in range(len(evil))
         ].sort()
         assert len(await parts(runs, run)) == len(evil)
-        assert sorted(of for _, of in desk.made) == sorted(evil)
+        assert sorted(name for _, name in desk.made) == sorted(evil)
 
 
 async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
@@ -191,16 +191,16 @@ async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_
                 patched.setattr(FolderDeliveries, "over", killed)
                 await run.cancel()
             await until(lambda: _true(not worker.carried))
-        assert {one.state for one in await runs.list()} == {"cancelled"}
+        assert {run.state for run in await runs.list()} == {"cancelled"}
 
 
 async def test_only_the_tools_that_are_named_are_spread() -> None:
     desk = Desk()
     async with Runs(":memory:") as runs:
-        own = await runs.submit(two())
+        run = await runs.submit(two())
         async with serving(runs, agent(desk, config=Config(spread=["other"]))):
-            assert await _done(own) == "a.b."
-        assert await parts(runs, own) == []
+            assert await _done(run) == "a.b."
+        assert await parts(runs, run) == []
 
 
 async def test_without_runs_a_run_carries_them_out_itself() -> None:
@@ -211,12 +211,12 @@ async def test_without_runs_a_run_carries_them_out_itself() -> None:
 
 async def test_an_item_sees_what_its_scopes_let_through_and_nothing_else() -> None:
     desk = Desk()
-    seen: list[Any] = []
+    views: list[Any] = []
 
     @desk.tools.tool
     async def look(of: str, context: Any) -> str:
         """Look."""
-        seen.append((of, context.state.get("a") if "state" in context.data else None, "b" in str(context.data)))
+        views.append((of, context.state.get("a") if "state" in context.data else None, "b" in str(context.data)))
         return of
 
     assert look.name == "look"
@@ -226,7 +226,7 @@ async def test_an_item_sees_what_its_scopes_let_through_and_nothing_else() -> No
         run = await runs.submit(idea)
         async with serving(runs, agent(desk)):
             assert await _done(run) == ["x", "y"]
-    assert sorted(seen) == [("x", 1, False), ("y", 1, False)]
+    assert sorted(views) == [("x", 1, False), ("y", 1, False)]
 
 
 @pytest.mark.rule("D10")
@@ -282,8 +282,8 @@ async def test_what_a_part_has_spent_that_failed_is_spent_of_its_parents_budget(
 async def test_what_parts_spend_is_spent_of_their_parents_budget() -> None:
     desk = Desk()
     asks: Json = {"context": [INPUT, {"type": "text", "text": "say"}], "schema": {"type": "string"}}
-    said: Json = {"calls": [], "output": "said"}
-    model = models.Scripted([said], repeat_last=True)
+    answer: Json = {"calls": [], "output": "said"}
+    model = models.Scripted([answer], repeat_last=True)
     chain = parent({"_tool": "part", "of": "a"}, {"_tool": "part", "of": "†calls.0"}, output="†calls.1")
     async with Runs(":memory:") as runs:
         enough, few = await runs.submit(chain, id="enough"), await runs.submit(chain, id="few")
@@ -308,7 +308,7 @@ async def test_who_cancels_a_run_cancels_its_parts(place: str) -> None:
             await until(lambda: _true(len(desk.made) == 2))
             await run.cancel()
             await until(lambda: _true(not worker.carried))
-        assert {one.state for one in await runs.list()} == {"cancelled"}
+        assert {run.state for run in await runs.list()} == {"cancelled"}
 
 
 async def test_a_part_that_is_cancelled_fails_its_call(place: str) -> None:
@@ -336,8 +336,8 @@ async def test_decisions_reach_through_to_the_part_that_waits(place: str) -> Non
         async with serving(runs, agent(desk, approve=hold)) as worker:
             await until(lambda: _pending(run, 2))
             await until(lambda: _true(not worker.carried))
-            assert sorted(one.of for one in await run.pending()) == ["0.0/0.0", "0.1/0.0"]
-            assert {one.call["of"] for one in await run.pending()} == {"a", "b"}
+            assert sorted(call.of for call in await run.pending()) == ["0.0/0.0", "0.1/0.0"]
+            assert {call.call["of"] for call in await run.pending()} == {"a", "b"}
             with pytest.raises(errors.IdeaError, match="no call waits for a decision at"):
                 await run.decide("0.0/9.9", "approve")
             with pytest.raises(errors.IdeaError, match="no call waits for a decision at"):
@@ -359,8 +359,8 @@ async def test_a_gate_in_a_part_is_opened_by_its_parent() -> None:
             inner = child_id(run.id, "0.0")
 
             async def waits() -> bool:
-                found = {one.id: one.state for one in await runs.list()}
-                return found.get(inner) == "waiting" and found[run.id] == "waiting"
+                states = {run.id: run.state for run in await runs.list()}
+                return states.get(inner) == "waiting" and states[run.id] == "waiting"
 
             await until(waits)
             await run.signal("0.0/†state.approvals.go", "now")
@@ -417,11 +417,11 @@ async def test_parts_are_carried_out_once_each_however_often_workers_are_killed(
                 while not await are_over():  # noqa: ASYNC110 -- other processes
                     await asyncio.sleep(0.1)
         every = await runs.list(most=10_000)
-        found = [run for run in every if run.row.parent is not None]
+        children = [run for run in every if run.row.parent is not None]
         verdict = await judged(runs, every, workers.sink)
     print(verdict)
     assert {str(run.row.output) for run in parents} == {"".join(f"{number}.." for number in range(PARTS))}
-    assert {run.id for run in found} == {child_id(run.id, f"0.{n}") for run in parents for n in range(PARTS)}
+    assert {run.id for run in children} == {child_id(run.id, f"0.{n}") for run in parents for n in range(PARTS)}
     assert {run.state for run in every} == {"done"}
     assert (verdict.again, verdict.stale, verdict.effects) == (0, 0, count * PARTS * 2)
 
@@ -448,4 +448,4 @@ async def test_what_stands_for_a_part_or_an_item_that_fails_is_the_same_as_in_on
             assert await _done(run) == ["delegate", ["a: activity", "b: activity"]]
         result = await run.result()
         ended = [("0.0", "unknown"), ("0.1.0", "failed"), ("0.1.1", "failed")]  # what a part has begun, nobody knows
-        assert [(one.place, one.state) for one in result.calls] == ended
+        assert [(call.place, call.state) for call in result.calls] == ended

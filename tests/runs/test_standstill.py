@@ -23,11 +23,11 @@ IDEA = plan({"_tool": "step", "of": "a"})
 async def test_a_place_opens_while_somebody_stands_still_with_what_he_has_written_to_the_queue(database: str) -> None:
     async with Runs(database) as runs:
         await runs.submit(IDEA)
-    async with await psycopg.AsyncConnection.connect(database) as still:
-        await still.execute("UPDATE procrastinate_jobs SET attempts = attempts")
+    async with await psycopg.AsyncConnection.connect(database) as stalled:
+        await stalled.execute("UPDATE procrastinate_jobs SET attempts = attempts")
         async with asyncio.timeout(60), Runs(database) as other:
             assert await other.submit(IDEA) is not None
-        await still.rollback()
+        await stalled.rollback()
 
 
 async def test_a_transaction_that_stands_still_is_ended_and_what_it_has_locked_is_free(
@@ -36,11 +36,11 @@ async def test_a_transaction_that_stands_still_is_ended_and_what_it_has_locked_i
     monkeypatch.setattr(postgres_database, "_STANDSTILL", 0.2)
     async with Runs(database) as runs:
         run = await runs.submit(IDEA)
-    still, other = PostgresDatabase(database), PostgresDatabase(database)
+    stalled, other = PostgresDatabase(database), PostgresDatabase(database)
     locked = "SELECT id FROM actum_runs WHERE id = ? FOR UPDATE"
 
     async def stand_still() -> None:
-        async with still.transaction() as held:
+        async with stalled.transaction() as held:
             await held.rows(locked, run.id)
             async with asyncio.timeout(60), other.transaction() as within:
                 assert await within.rows(locked, run.id) == [(run.id,)]  # once the server has ended the first
@@ -50,8 +50,8 @@ async def test_a_transaction_that_stands_still_is_ended_and_what_it_has_locked_i
         with pytest.raises(errors.StoreUnavailable):
             await stand_still()
     finally:
-        for one in (still, other):
-            await one.aclose()
+        for store in (stalled, other):
+            await store.aclose()
 
 
 async def test_a_database_that_only_reads_for_a_while_fails_no_run(
@@ -71,9 +71,9 @@ async def test_a_database_that_only_reads_for_a_while_fails_no_run(
     async with Runs(database) as runs:
         append = runs.store.leases.append
 
-        async def appended(*told: Any, **more: Any) -> Any:
+        async def appended(*arguments: Any, **more: Any) -> Any:
             try:
-                return await append(*told, **more)
+                return await append(*arguments, **more)
             except errors.RunError as error:
                 if "read-only" in error.message:
                     refused.set()

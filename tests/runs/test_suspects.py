@@ -23,13 +23,13 @@ ALONE, LASTS = (10, 3.0) if EFFORT == "all" else (3, 0.6)
 
 
 @asynccontextmanager
-async def supervised(made: Fleet) -> AsyncGenerator[None]:
+async def supervised(crew: Fleet) -> AsyncGenerator[None]:
     """Have another worker started whenever one has ended."""
 
     async def supervise() -> None:
         while True:
-            if all(worker.poll() is not None for worker in made.workers):
-                made.start()
+            if all(worker.poll() is not None for worker in crew.workers):
+                crew.start()
             await asyncio.sleep(0.05)
 
     task = asyncio.create_task(supervise())
@@ -110,11 +110,11 @@ async def test_a_worker_that_carries_others_leaves_a_suspect_until_it_is_alone(p
         assert not await leases.is_suspect("a", "one that dies")
         row = await leases.claim("a", "idle")
         assert row is not None
-        assert [one.worker for one in row.losses] == ["one that dies"]
+        assert [loss.worker for loss in row.losses] == ["one that dies"]
         assert await leases.claim("b", "second") is not None
         row = await leases.claim("a", "third")  # the second one is lost with it, too, and had nothing else
         assert row is not None
-        assert [one.worker for one in row.losses] == ["one that dies", "idle"]
+        assert [loss.worker for loss in row.losses] == ["one that dies", "idle"]
         assert list((await (await runs.get("b")).refresh()).losses) == [], "it wasn't the doing of the other"
         async with serving(runs, desk.agent()):
             for name in ("a", "b"):

@@ -84,7 +84,7 @@ async def test_what_is_no_tag_is_refused(tag: str) -> None:
             Worker(runs, tags=[tag])
 
 
-async def asked(port: int, line: str, host: str = "x") -> tuple[int, dict[str, Any]]:
+async def fetch(port: int, line: str, host: str = "x") -> tuple[int, dict[str, Any]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"{line} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     head, _, body = (await asyncio.wait_for(reader.read(), PATIENCE)).partition(b"\r\n\r\n")
@@ -97,38 +97,38 @@ async def test_a_worker_says_that_it_lives_and_when_it_takes_runs() -> None:
     async with Runs(":memory:") as runs:
         idle = Worker(runs, desk.agent())
         async with watched(idle, 0) as port:
-            assert (await asked(port, "GET /health"))[0] == 200
-            status, told = await asked(port, "GET /ready?x=1")
-            assert (status, told) == (503, {"carried": 0, "is_ready": False})  # and no name of this machine
+            assert (await fetch(port, "GET /health"))[0] == 200
+            status, body = await fetch(port, "GET /ready?x=1")
+            assert (status, body) == (503, {"carried": 0, "is_ready": False})  # and no name of this machine
             hosts = ("evil.test", "evil.test:80", "[", "127.0.0.1", f"127.0.0.1:{port}", "[::1]:80", "worker:80")
-            found = [(await asked(port, "GET /health", host))[0] for host in hosts]
-            assert found == [421, 421, 421, 200, 200, 200, 200]
+            statuses = [(await fetch(port, "GET /health", host))[0] for host in hosts]
+            assert statuses == [421, 421, 421, 200, 200, 200, 200]
         async with serving(runs, desk.agent()) as worker, watched(worker, 0) as port:
             await until(lambda: _is_ready(port))
             await runs.submit(chain(1, "wait"))
             await asyncio.wait_for(desk.begun.wait(), PATIENCE)
-            assert (await asked(port, "GET /ready"))[1]["carried"] == 1
+            assert (await fetch(port, "GET /ready"))[1]["carried"] == 1
             worker.stop()  # it drains
-            assert [(await asked(port, f"GET {path}"))[0] for path in ("/health", "/ready")] == [200, 503]
-            assert [(await asked(port, line))[0] for line in ("GET /", "POST /health")] == [404, 405]
+            assert [(await fetch(port, f"GET {path}"))[0] for path in ("/health", "/ready")] == [200, 503]
+            assert [(await fetch(port, line))[0] for line in ("GET /", "POST /health")] == [404, 405]
             desk.hold.set()
 
 
 async def _is_ready(port: int) -> bool:
-    return (await asked(port, "GET /ready"))[0] == 200
+    return (await fetch(port, "GET /ready"))[0] == 200
 
 
 async def test_figures_are_told_to_no_page_of_the_web() -> None:
     pytest.importorskip("prometheus_client")
     async with Runs(":memory:") as runs, served_metrics(Metrics(Worker(runs), runs.store), 0) as port:
-        found: list[tuple[int, bool]] = []
+        answers: list[tuple[int, bool]] = []
         for host in ("evil.test", f"evil.test:{port}", "[", "127.0.0.1", f"localhost:{port}", "worker"):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
             answer = await asyncio.wait_for(reader.read(), PATIENCE)
             writer.close()
-            found.append((int(answer.split()[1]), b"actum_" in answer))
-        assert found == [(421, False)] * 3 + [(200, True)] * 3
+            answers.append((int(answer.split()[1]), b"actum_" in answer))
+        assert answers == [(421, False)] * 3 + [(200, True)] * 3
 
 
 async def test_a_request_that_is_none_harms_nothing() -> None:
@@ -140,7 +140,7 @@ async def test_a_request_that_is_none_harms_nothing() -> None:
             with suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
             writer.close()
-        assert (await asked(port, "GET /health"))[0] == 200
+        assert (await fetch(port, "GET /health"))[0] == 200
         with pytest.raises(errors.RunError, match="can't be told"):
             async with watched(Worker(runs), port):
                 pass

@@ -21,7 +21,7 @@ def test_what_was_counted_becomes_rows_and_what_has_changed_since_is_stale(tmp_p
     first, second = [*tally.digests()][:2]
     for place, lost in (("SQLite", 0), ("PostgreSQL", 2)):
         Tally("a fault", place, first, runs=1_000, faults=5, lost=lost).keep(tmp_path)
-    record = tally.taken(
+    record = tally.refreshed(
         {"rows": [{"test": "test_gone.py::test_gone", "fault": "", "place": "SQLite", "digest": ""}]}, tmp_path
     )
     lines = tally.table(record).splitlines()

@@ -140,7 +140,7 @@ async def test_a_worker_is_upgraded_by_the_commands_of_the_page(database: str, t
             executed(install, ROOT)
             executed(restart, folder)
             late = await runs.submit(idea)
-            assert [(await one.result(timeout=60)).output for one in (early, late)] == [1, len(VERSIONS)]
+            assert [(await run.result(timeout=60)).output for run in (early, late)] == [1, len(VERSIONS)]
             assert early.row.lease == 1, "what was under way has ended where it was"
     finally:
         os.kill(int((folder / "worker.pid").read_text()), signal.SIGKILL)

@@ -65,13 +65,13 @@ async def tried(
     chosen = random.randrange(10**6) if seed is None else seed
     print(f"seed {chosen}")
     async with Runs(place) as runs:
-        with fleet(place, folder / "sink", chosen, lease=lease) as made:
-            submitted = [*[await runs.get(one) for one in before], await runs.submit(IDEA, id="run-0")]
+        with fleet(place, folder / "sink", chosen, lease=lease) as crew:
+            submitted = [*[await runs.get(name) for name in before], await runs.submit(IDEA, id="run-0")]
             if isinstance(runs.store, SqlStore):  # a folder keeps one file a run: of what was written only what stands
                 await remembering(runs, place)
-            for one in workers:
-                made.start(place=one)
-            doing = asyncio.create_task(_done(faults, made, runs))
+            for address in workers:
+                crew.start(place=address)
+            doing = asyncio.create_task(_done(faults, crew, runs))
             while not doing.done() or len(submitted) < count:
                 with suppress(errors.StoreUnavailable):
                     under_way = len(submitted) - len(await runs.list(state="done", most=100_000))
@@ -82,7 +82,7 @@ async def tried(
             await doing
             with suppress(TimeoutError):  # then some are stuck
                 await all_over(submitted, runs)
-        verdict = await judged(runs, submitted, made.sink)
+        verdict = await judged(runs, submitted, crew.sink)
     print(verdict)
     tally.runs += len(submitted)
     tally.lost += verdict.lost - verdict.stuck
@@ -96,5 +96,5 @@ async def tried(
     return verdict
 
 
-async def _done(faults: Callable[[Fleet, Runs], Awaitable[None]], made: Fleet, runs: Runs) -> None:
-    await faults(made, runs)
+async def _done(faults: Callable[[Fleet, Runs], Awaitable[None]], crew: Fleet, runs: Runs) -> None:
+    await faults(crew, runs)
