@@ -1,4 +1,4 @@
-"""What the tests of the rules share: answers of a model in short, and a run of them to its end."""
+"""What the tests of the rules share: short ways to write answers of a model, and a run of them to its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def run(*answers: ScriptedAnswer, context: Any = "go", schema: Any = None,
 
 
 def check_errors(context: Iterable[Mapping[str, Any]]) -> None:
-    """Whether each failure that a call has left names its tool first, if it isn't about how the answer is made (L2)."""
+    """Check that each error of a call names its tool first, unless it is about how the answer is made (L2)."""
     for message in context:
         if message.get("type") != "error" or "_of" not in message or not is_object(call := message.get("call")):
             continue

@@ -19,11 +19,11 @@ LOOK: Json = {"properties": {"name": {"type": "string"}, "_output": {}}}
 
 def looking() -> tuple[Tools, list[Any]]:
     """A tool that declares no scopes; what its calls are handed is noted."""
-    tools, saw = Tools(), list[Any]()
+    tools, handed = Tools(), list[Any]()
 
     @tools.activity("look")
     async def look(context: Context) -> str:
-        saw.append(context.data)
+        handed.append(context.data)
         return "looked"
 
     @tools.activity("other")
@@ -32,18 +32,18 @@ def looking() -> tuple[Tools, list[Any]]:
 
     assert (look.name, other.name) == ("look", "other")
     tools.register("look", LOOK)
-    return tools, saw
+    return tools, handed
 
 
 async def test_a_call_outside_a_run_may_add_scopes() -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     await tools(call("look", name="a", _scopes=["state.city"]), context=[STATE])
     await tools(call("look", name="a"), context=[STATE])
-    assert saw == [{"state": {"city": "Lisbon"}}, {}]
+    assert handed == [{"state": {"city": "Lisbon"}}, {}]
 
 
 async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     calls = [
         call("look", name="a", _scopes=["state.city"]),
         call("look", name="b", _activity="other"),
@@ -57,8 +57,8 @@ async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
     result = await Agent(None, tools=tools, delegates={"echo": echo}).run(context)
     # Where a call names a delegate, an Activity that merely has the tool's name doesn't run (D13).
     assert result.output == ["looked", "by another", {"name": "c"}, "looked"]
-    assert saw[0] == {"state": {"city": "Lisbon"}}
-    assert saw[-1] == {} or {} in saw
+    assert handed[0] == {"state": {"city": "Lisbon"}}
+    assert handed[-1] == {} or {} in handed
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
     ids=str,
 )
 async def test_what_no_tool_can_have_is_refused(added: Json, message: str) -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     with pytest.raises(errors.InvalidParameters) as raised:
         await tools(call("look", name="a", **added), context=[STATE])
     assert message in raised.value.message
-    assert saw == []
+    assert handed == []
 
 
 ADDED: list[Json] = [{"_scopes": ["state"]}, {"_activity": "other"}, {"_delegate": "anonymous"}]
@@ -83,17 +83,17 @@ ADDED: list[Json] = [{"_scopes": ["state"]}, {"_activity": "other"}, {"_delegate
 
 @pytest.mark.parametrize("added", ADDED, ids=str)
 async def test_a_models_call_may_add_none(added: Json) -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     model = models.Scripted([answer(call("look", name="a", **added)), answer(output="done")])
     result = await Agent(model, tools=tools).run([STATE])
     assert [type(error) for error in result.errors] == [errors.ScopeDenied]
-    assert saw == []
+    assert handed == []
 
 
 @pytest.mark.parametrize("added", ADDED, ids=str)
 async def test_a_models_call_that_a_run_has_written_down_may_add_none_either(added: Json) -> None:
-    """Its answer stands in the context as a plan, and runs again from there: as a model's."""
-    tools, saw = looking()
+    """The model's answer stands in the context as a plan; run again from there, it is still a model's."""
+    tools, handed = looking()
 
     async def hold(call: Any, *_: object) -> Any:
         return HOLD if call["name"] == "held" else True
@@ -105,11 +105,11 @@ async def test_a_models_call_that_a_run_has_written_down_may_add_none_either(add
     decided = approvals.decided(held.context, "0.0", "approve")
     result = await Agent(None, tools=tools, approve=hold).resume(json.loads(json.dumps(list(decided))))
     assert {type(error) for error in result.errors} <= {errors.ScopeDenied}
-    assert saw == [{}]
+    assert handed == [{}]
 
 
 async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not() -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     calls = [call("look", name="a", _scopes=["state"])]
     written: Json = {"calls": calls, "output": "†calls.0"}
     idea = Idea(context=Context([STATE]), solution=written)
@@ -117,14 +117,14 @@ async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not()
     kept = Idea(context=Context([STATE]), solution=written, meta={"run": {"tick": 1}})
     with pytest.raises(errors.ScopeDenied):
         await kept.run(Agent(None, tools=tools))
-    assert len(saw) == 1
+    assert len(handed) == 1
 
 
 @pytest.mark.parametrize("added", ADDED, ids=str)
 async def test_a_strangers_plan_may_add_none(added: Json) -> None:
-    tools, saw = looking()
+    tools, handed = looking()
     plan: Json = {"type": "plan", "plan": [call("look", name="a", **added)]}
     fetched = Context([STATE, plan], origin="https://example.com/idea.json")
     result = await Agent(None, tools=tools).run(fetched)
     assert [type(error) for error in result.errors] == [errors.ScopeDenied]
-    assert saw == []
+    assert handed == []

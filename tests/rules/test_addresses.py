@@ -349,7 +349,7 @@ async def test_beside_a_proposal_the_output_is_kept_and_delivered_with_the_decis
 
 @pytest.mark.rule("O9", "L8")
 async def test_an_output_that_was_withheld_is_not_delivered_by_a_resumed_run_either() -> None:
-    """Cut in the request after it, the run resumes without it."""
+    """A run that is cut in the request after it resumes without it."""
     tools = toolbox()
     tools.register("feel", {"properties": {"_output": {"type": "string"}}})
     first = answer(call("feel", _output=None), call("look", what="bad"), output="all done")

@@ -28,12 +28,12 @@ class Desk:
         self.reply = reply
         self.fails = False
         self.sent: list[str] = []
-        self.asked: list[Asked] = []
+        self.questions: list[Asked] = []
 
     async def approve(self, call: Asked, _tool: Any, _context: Context) -> Any:
         if call.tool == "count":
             return True
-        self.asked.append(call)
+        self.questions.append(call)
         return self.reply(call) if callable(self.reply) else self.reply
 
     def agent(self, *answers: Any, approve: bool = True) -> Agent:
@@ -74,7 +74,7 @@ async def held(*calls: Json) -> Result[Any]:
 async def test_an_approver_sees_the_values_the_condition_and_what_they_were_made_of() -> None:
     desk = Desk()
     result = await desk.agent(answer(*CALLS, output="†calls.1")).run([INPUT])
-    (approved,) = desk.asked
+    (approved,) = desk.questions
     assert (result.output, desk.sent) == ("sent a2", ["a2 hello"])
     assert approved == call("send", to="a2", text="hello", _when=CONDITION)
     assert approved.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
@@ -84,7 +84,7 @@ async def test_an_approver_sees_the_values_the_condition_and_what_they_were_made
 async def test_a_call_whose_condition_is_false_is_nothing_to_ask_about() -> None:
     desk = Desk()
     result = await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_when": "{†calls.0 > 5}"}, output="†calls.0"))
-    assert (result.output, desk.asked, desk.sent) == (2, [], [])
+    assert (result.output, desk.questions, desk.sent) == (2, [], [])
 
 
 async def test_who_is_asked_about_an_item_sees_the_items_and_the_condition_for_each() -> None:
@@ -92,7 +92,7 @@ async def test_who_is_asked_about_an_item_sees_the_items_and_the_condition_for_e
     each = call("send", to="{†each}", _each=["x", "y", "z"], _when="{†each != 'y'}")
     result = await desk.agent().run(plan(call("count"), each))
     assert result.output == ["sent x", None, "sent z"]
-    assert [(call["to"], call["_when"], dict(call.sources)) for call in desk.asked] == [
+    assert [(call["to"], call["_when"], dict(call.sources)) for call in desk.questions] == [
         (to, "{†each != 'y'}", {"to": "{†each}"}) for to in "xz"
     ]
 
@@ -135,7 +135,7 @@ async def test_what_waits_keeps_what_was_shown_and_is_approved_with_it() -> None
     assert pending.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
     desk = Desk()
     done = await desk.agent(approve=False).resume(approvals.decided(stored(result.context), pending.of, "approve"))
-    assert (done.output, done.waiting, desk.sent, desk.asked) == ("sent a2", [], ["a2 hello"], [])
+    assert (done.output, done.waiting, desk.sent, desk.questions) == ("sent a2", [], ["a2 hello"], [])
 
 
 async def test_what_waits_is_edited_with_its_condition_and_runs_so() -> None:
@@ -187,7 +187,7 @@ async def test_an_approver_sees_what_stands_for_the_call_where_it_fails_and_may_
         desk = Desk(reply)
         desk.fails = True
         result = await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_else": ELSE}))
-        (approved,) = desk.asked
+        (approved,) = desk.questions
         assert approved == call("send", to="a2", text="hello", _when=CONDITION, _else=ELSE)
         assert result.output == output
         assert not [message for message in result.context if message.get("type") == "approval"], "nothing was replaced"

@@ -662,7 +662,7 @@ async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was
         context = approvals.decided(context, pending.of, "approve")
     assert (await agent.resume(context, str)).output == "done"
     assert sorted(desk.ran) == ["send a", "send b", "send c"]
-    assert await tools(call("send", to="d")) == "sent d"  # who writes a call in code has decided
+    assert await tools(call("send", to="d")) == "sent d"  # whoever writes a call in code has decided
 
 
 @pytest.mark.parametrize(

@@ -664,7 +664,7 @@ async def test_a_result_without_a_path_is_a_message_of_kind_result_with_its_call
 @pytest.mark.rule("C8")
 @pytest.mark.parametrize("reader", ["output", "call"])
 async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_value(reader: str) -> None:
-    """Also after a crash: what it returned is in the record."""
+    """It does so after a crash, too: what the call returned is in the record."""
     tools, begun, may_end = Tools(), asyncio.Event(), asyncio.Event()
 
     @tools.activity("note")

@@ -175,9 +175,9 @@ async def test_the_oldest_turns_become_a_summary_that_one_latent_call_writes() -
     assert [words in prompt for words in ("question 0", "seen 0", "Answer 0")] == [True, True, True]
     assert "x" * 1_001 not in prompt, "results are told as short as older turns show them"
     after = sent(runner)[5]
-    shown_now = "\n".join(message["content"] for message in after.messages)
-    assert "They asked twice." in shown_now
-    assert "question 0" not in shown_now
+    later_prompt = "\n".join(message["content"] for message in after.messages)
+    assert "They asked twice." in later_prompt
+    assert "question 0" not in later_prompt
     assert after.messages[-1]["content"] == "question 2"
     earlier = next(at for at, message in enumerate(after.messages) if message["content"].startswith("¶earlier"))
     assert earlier < len(after.messages) - 1
@@ -283,7 +283,7 @@ def test_what_can_not_be_is_refused_at_once() -> None:
     agent().conversation(context, most=10)
 
 
-# Turns that others make of it
+# Turns made elsewhere, or beside a conversation
 
 
 @pytest.mark.rule("M4")

@@ -25,7 +25,7 @@ def toolbox(log: list[Any] | None = None) -> Tools:
 
     @tools.tool
     async def size(of: Any, bonus: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
-        """Measure something; what begins with "bad" can't be."""
+        """Measure something; what begins with "bad" can't be measured."""
         notes.append(of)
         if str(of).startswith("bad"):
             raise ValueError(f"no {of}")

@@ -276,7 +276,7 @@ async def test_what_it_refers_to_is_waited_for_once_it_is_needed_and_not_before(
 
     @tools.tool
     async def first(fails: bool) -> str:  # pyright: ignore[reportUnusedFunction]
-        """The one that is wanted."""
+        """Begin, and fail where that is asked for."""
         log.append("first")
         slow.set()
         if fails:

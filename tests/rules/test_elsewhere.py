@@ -1,4 +1,4 @@
-"""Calls that whoever has begun the run makes: they wait until their result is given, and nobody can approve them."""
+"""Calls that the caller of a run carries out: they wait until their result is given, and nobody can approve them."""
 
 from __future__ import annotations
 

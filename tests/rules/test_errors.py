@@ -289,7 +289,7 @@ def nested(depth: int) -> Json:
 
 
 def wider_desk() -> Tools:
-    """The desk, with tools of instances, of the model, and one that names a path itself."""
+    """The desk, with tools of instances, a latent one, and one that names a path itself."""
     tools = desk()
     schemas: dict[str, Json] = {
         "pair": {"properties": {"n": {}, "_instance": {"enum": ["①", "②"]}}},

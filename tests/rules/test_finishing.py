@@ -112,18 +112,18 @@ class Stage:
     questions: int = 0
     finished: int = 0
     entries: list[Json] = field(default_factory=list[Json])
-    told_before: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    """For each call, how much the record held when it began: a kill at an earlier entry leaves it unbegun."""
+    entries_before: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    """For each call, how many entries the record held when it began: a kill at an earlier entry leaves it unbegun."""
 
     def record(self, entry: Json) -> None:
         self.entries.append(json.loads(json.dumps(entry)))
 
     def killed(self, number: int) -> list[Json]:
-        """The context that is left by a kill behind one of the entries from the answer's output on."""
+        """The context that a kill leaves behind one of the entries from the answer's output on."""
         entries = self.entries
         output_at = max((at for at, entry in enumerate(entries) if "output" in entry and not entry["at"]), default=0)
         stop = output_at + 1 + number % max(1, len(entries) - output_at)
-        self.begun.subtract(key for key, before in self.told_before if before > stop)
+        self.begun.subtract(key for key, before in self.entries_before if before > stop)
         return recover_context(entries[:stop])
 
     def agent(self, *, is_first: bool) -> Agent:
@@ -137,7 +137,7 @@ class Stage:
         async def work(key: str, item: Any = None) -> str:
             assert item in {None, "same"}
             self.begun[key] += 1
-            self.told_before.append((key, len(self.entries)))
+            self.entries_before.append((key, len(self.entries)))
             turn = asyncio.Event()
             self.turns.append(turn)
             self.release()

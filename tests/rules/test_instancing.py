@@ -180,15 +180,17 @@ async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
 @pytest.mark.rule("I3")
 async def test_a_batch_is_one_request_and_missing_and_repeated_instances_are_visible() -> None:
     ids = [f"#{number}" for number in range(6)]
-    context: list[Json] = [{"type": "state", "n": number, "_instance": one_id} for number, one_id in enumerate(ids)]
-    calls = [call("echo", value="†state.n", _instance=one_id, _outputPath="†state.m") for one_id in [*ids[:-1], ids[0]]]
+    context: list[Json] = [{"type": "state", "n": number, "_instance": instance} for number, instance in enumerate(ids)]
+    calls = [
+        call("echo", value="†state.n", _instance=instance, _outputPath="†state.m") for instance in [*ids[:-1], ids[0]]
+    ]
     runner = agent(answer(*calls, output="ok"), tools=tools_())
     result = await runner.run(context)
     assert len(sent(runner)) == 1
-    assert [result.context.of(one_id).get("†state.m") for one_id in ids] == [0, 1, 2, 3, 4, None]
+    assert [result.context.of(instance).get("†state.m") for instance in ids] == [0, 1, 2, 3, 4, None]
     (solution,) = result.solutions
     assert list(solution.instances) == ids
-    assert [len(solution.by_instance[one_id]) for one_id in ids] == [2, 1, 1, 1, 1, 0]
+    assert [len(solution.by_instance[instance]) for instance in ids] == [2, 1, 1, 1, 1, 0]
 
 
 # I4

@@ -246,7 +246,7 @@ SAID = {"_each", "_when", "_else", "_outputPath"}
 
 
 def _forms(written: Json) -> list[Json]:
-    """An element as it is, and as a call inside the object that says more of it."""
+    """An element as it is, and as a call inside the object that holds its meta-properties."""
     if "_tool" not in written:
         return [written, {**dict.fromkeys(("_value", "_expect")), **written}]
     meta = {key: value for key, value in written.items() if key in SAID}

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.rule("C15")
 
 
 class TimeoutException(Exception):
-    """As an HTTP library has it, whose classes are known by their names."""
+    """A class as HTTP libraries have it, known by its name."""
 
 
 class ReadTimeout(TimeoutException):
-    """Something was sent, and nothing heard."""
+    """Something was sent, and nobody answered."""
 
 
 class ConnectError(ConnectionError):

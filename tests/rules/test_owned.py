@@ -13,18 +13,18 @@ pytestmark = pytest.mark.rule("L8")
 
 
 class Owned:
-    """A record that notes its entries and when it was asked; from the `lost`-th time on, the run is another's."""
+    """A record that notes its entries and when it was asked; after `lost` times the run belongs to another process."""
 
     def __init__(self, lease: int = 3, lost: int | None = None) -> None:
         self.lease = lease
-        self.seen: list[Json | str] = []
+        self.log: list[Json | str] = []
         self._left = lost
 
     def __call__(self, entry: Json) -> None:
-        self.seen.append(entry)
+        self.log.append(entry)
 
     async def settled(self) -> None:
-        self.seen.append("settled")
+        self.log.append("settled")
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
@@ -47,13 +47,13 @@ def desk(record: Owned) -> Tools:
     @tools.tool
     async def pay(to: str) -> str:
         """Pay."""
-        record.seen.append(f"pay {to}")
+        record.log.append(f"pay {to}")
         return f"paid {to}"
 
     @tools.activity("brief")
     async def brief(call: Any, tool: Any, context: Context) -> str:
         del call, tool
-        record.seen.append("brief")
+        record.log.append("brief")
         return f"{len(context)}"
 
     assert {pay.name, brief.name} == {"pay", "brief"}
@@ -78,12 +78,12 @@ async def test_a_run_that_was_lost_while_a_call_waited_to_be_tried_again_does_no
     assert look.name == "look"
 
     async def no_time(_: float) -> None:
-        record.seen.append("waited")
+        record.log.append("waited")
 
     tools.backoff = Backoff(sleep=no_time)
     agent = Agent(models.Scripted([{"calls": [{"_tool": "look"}], "output": None}]), tools=tools)
     assert isinstance(await drained(agent, "go", record), errors.Fenced)
-    assert (attempts, record.seen.count("waited")) == (1, 1)
+    assert (attempts, record.log.count("waited")) == (1, 1)
 
 
 HELPER = {"context": [{"type": "text", "text": "Help."}], "schema": {"type": "string"}}
@@ -96,7 +96,7 @@ async def test_before_every_effect_all_that_was_told_is_kept_and_the_run_is_know
 
     def answer(words: Any) -> Any:
         def say(_: Any) -> Any:
-            record.seen.append("asked")
+            record.log.append("asked")
             return words
 
         return say
@@ -107,12 +107,12 @@ async def test_before_every_effect_all_that_was_told_is_kept_and_the_run_is_know
     result = await drained(agent, "Go.", record)
     assert result.errors == []
     assert result.output is not None
-    effects = [index for index, entry in enumerate(record.seen) if isinstance(entry, str) and entry != "settled"]
+    effects = [index for index, entry in enumerate(record.log) if isinstance(entry, str) and entry != "settled"]
     assert len(effects) == 2
-    assert all(record.seen[index - 1] == "settled" for index in effects)
-    assert record.seen[-1] == "settled"
+    assert all(record.log[index - 1] == "settled" for index in effects)
+    assert record.log[-1] == "settled"
     assert [
-        entry for entry in record.seen if isinstance(entry, dict) and entry.get("message", {}).get("type") == "output"
+        entry for entry in record.log if isinstance(entry, dict) and entry.get("message", {}).get("type") == "output"
     ]
 
 
@@ -123,9 +123,9 @@ async def test_a_lost_run_ends_at_the_next_effect_and_nothing_of_that_stands_in_
     model = models.Scripted([{"calls": calls, "output": "†calls.0"}, {"calls": [], "output": "Ann"}])
     error = await drained(Agent(model, tools=desk(record), delegates={"Helper": HELPER}), "Go.", record)
     assert isinstance(error, errors.Fenced)
-    assert record.seen.count("settled") > lost
+    assert record.log.count("settled") > lost
     assert not [message for message in error.result.context if message.get("type") == "error"]
-    assert not any("belongs to another process" in str(entry) for entry in record.seen)
+    assert not any("belongs to another process" in str(entry) for entry in record.log)
     if lost == 0:
         assert model.requests == []
 

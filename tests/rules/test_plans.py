@@ -1,4 +1,4 @@
-"""P: plans as graphs, lazily made, run without a model, judged as one thing."""
+"""P: plans as graphs, made lazily, run without a model, judged as a whole."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ CUT_ANYWHERE: dict[str, list[Any]] = {
 
 
 async def came_to(context: Any, log: list[str], entries: list[Any]) -> Any:
-    """The output of a plan, or why it has none; and all its failures."""
+    """The output of a plan, or the reason why it has none, and all its failures."""
     stream = Agent(None, tools=acting(log)).stream(context, record=entries.append)
     failed: set[str] = set()
     try:

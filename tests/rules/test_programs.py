@@ -131,7 +131,7 @@ async def test_what_is_no_program_goes_on_with_the_model() -> None:
     assert (await agent(answer(output=7), tools=desk()).run([begun])).output == 7
     by_model = plan(call("fail"), _by="model")
     assert (await agent(answer(output=7), tools=desk()).run([by_model])).output == 7
-    # Nor has what a model owes failed: it is asked for it.
+    # What a model owes hasn't failed either: the model is asked for it.
     tools = desk()
     tools.register("mood", {"properties": {"_output": {"type": "string"}}})
     runner = agent(answer(output="good"), tools=tools)
@@ -251,7 +251,7 @@ async def test_what_a_delegate_has_done_is_an_effect_of_its_callers_plan() -> No
         assert await came_to(runner.run([given])) == expected
 
 
-# Going on after it
+# What follows a failure
 
 
 @pytest.mark.rule("L8")

@@ -1,4 +1,4 @@
-"""A7: code behind a call tells how far it is, from wherever it runs; nobody hears of it once the call has ended."""
+"""A7: an Activity tells how far it is, from wherever it runs; nothing is told of it once its call has ended."""
 
 from __future__ import annotations
 

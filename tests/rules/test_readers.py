@@ -159,10 +159,8 @@ async def test_what_is_not_in_the_value_fails_the_call_and_holds_what_depends_on
         config=Config(reader=reader_model),
     )
     result = await runner.run("go")
-    assert (result.output, len(reader_model.requests)) == (
-        "www.example.org",
-        2,
-    )  # null is no answer to mend: it's asked once
+    # Null is no answer to be corrected: the reader is asked for it once.
+    assert (result.output, len(reader_model.requests)) == ("www.example.org", 2)
     error, *_ = result.errors  # the others are of what was waiting for it
     assert (type(error), error.tool, error.code) == (errors.NotInValue, "read", "not_in_value")
     assert [message["_call"]["_tool"] for message in result.context if "_call" in message] == ["mail", "read"]
@@ -170,9 +168,9 @@ async def test_what_is_not_in_the_value_fails_the_call_and_holds_what_depends_on
     assert message in text_of(sent(runner)[1].messages)
     assert "SECRET" not in message
     assert "`as`" in message  # how to ask so that it doesn't fail
-    told_reader = reader_model.requests[0].messages[0]["content"]
-    assert "elsewhere" in told_reader
-    assert "null" in told_reader
+    reader_prompt = reader_model.requests[0].messages[0]["content"]
+    assert "elsewhere" in reader_prompt
+    assert "null" in reader_prompt
 
 
 async def test_an_item_that_is_not_in_its_value_fails_alone() -> None:

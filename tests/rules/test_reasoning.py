@@ -148,7 +148,7 @@ async def test_a_model_that_only_thought_before_it_failed_has_not_begun() -> Non
 
 @pytest.mark.rule("D18")
 async def test_those_of_a_reader_are_told_to_nobody() -> None:
-    """A reader sees data, and what it thinks of that is nobody's to read."""
+    """A reader sees data, and what it thinks of them is shown to nobody."""
     tools = Tools()
     tools.tool(name="page", effects="none")(lambda: "Meet at 7")
     reader = models.Scripted([thinking(answer(output="7"), THOUGHT)])

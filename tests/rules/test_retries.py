@@ -15,20 +15,20 @@ BOUND = 10.0
 
 
 class Naps:
-    """A sleep that doesn't, and remembers."""
+    """A sleep that takes no time and remembers how long it was to be."""
 
     def __init__(self) -> None:
-        self.taken: list[float] = []
+        self.seconds: list[float] = []
 
     async def __call__(self, seconds: float) -> None:
-        self.taken.append(seconds)
+        self.seconds.append(seconds)
 
     def backoff(self, **more: Any) -> Backoff:
         return Backoff(sleep=self, chance=lambda: 1.0, **more)
 
 
 class Unsteady:
-    """What fails a number of times before it succeeds, and remembers what it was given."""
+    """A function that fails a number of times before it succeeds, and remembers what it was given."""
 
     def __init__(self, failures: int, error: Exception | None = None) -> None:
         self.left, self.error = failures, error or ConnectionError("lost")
@@ -43,7 +43,7 @@ class Unsteady:
 
 
 def looking(unsteady: Unsteady, naps: Naps) -> Tools:
-    """Tools of which one only reads, and fails now and then."""
+    """Tools with one that only reads and fails now and then."""
     tools = Tools(backoff=naps.backoff())
 
     @tools.tool(effects="none", retries=3)
@@ -55,7 +55,7 @@ def looking(unsteady: Unsteady, naps: Naps) -> Tools:
 
 
 async def result_and_events(runner: Agent) -> tuple[Any, list[Any]]:
-    """What a run comes to, and what it tells of calls."""
+    """The result of a run, and its events of calls."""
     received: list[Any] = []
     async with asyncio.timeout(BOUND), runner.stream("go") as stream:
         received.extend([event async for event in stream if isinstance(event, events.CallEvent)])
@@ -79,7 +79,7 @@ async def test_what_only_reads_is_tried_again_after_waits_that_double(is_async: 
 
     tools.tool(name="look", effects="none", retries=3)(looked if is_async else look)
     result, received = await result_and_events(agent(answer(call("look", n=5), output="†calls.0"), tools=tools))
-    assert (result.output, unsteady.given, naps.taken) == (4, [5, 5, 5, 5], [0.5, 1.0, 2.0])
+    assert (result.output, unsteady.given, naps.seconds) == (4, [5, 5, 5, 5], [0.5, 1.0, 2.0])
     names = [type(event).__name__ for event in received]
     assert names == ["CallReady", "CallStarted", *["CallRetried"] * 3, "CallFinished"]
     retried = [event for event in received if isinstance(event, events.CallRetried)]
@@ -97,7 +97,7 @@ async def test_when_it_goes_on_failing_the_call_fails_as_ever() -> None:
     unsteady, naps = Unsteady(9), Naps()
     runner = agent(answer(call("look")), answer(output=0), tools=looking(unsteady, naps))
     result, _ = await result_and_events(runner)
-    assert (len(unsteady.given), len(naps.taken)) == (4, 3)
+    assert (len(unsteady.given), len(naps.seconds)) == (4, 3)
     assert [error.message for error in result.errors] == ["tool 'look': ConnectionError: lost"]
     assert isinstance(result.errors[0].__cause__, ConnectionError)
 
@@ -209,7 +209,7 @@ async def test_an_approval_holds_for_all_attempts() -> None:
     assert (result.output, len(approved)) == (3, 1)
 
 
-# What it costs
+# What retries cost
 
 
 @pytest.mark.rule("T14", "L5")
@@ -234,7 +234,7 @@ async def test_a_wait_that_would_outlast_the_run_or_the_tool_is_not_begun(bound:
     tools.tool(name="look", effects="none", retries=3, **options)(lambda: unsteady(0))
     limits = Limits(seconds=1800) if bound == "the run" else None
     result, _ = await result_and_events(agent(answer(call("look")), answer(output=0), tools=tools, limits=limits))
-    assert (len(unsteady.given), naps.taken, result.output) == (1, [], 0)
+    assert (len(unsteady.given), naps.seconds, result.output) == (1, [], 0)
     assert [error.message for error in result.errors] == ["tool 'look': ConnectionError: lost"]
 
 
@@ -262,7 +262,7 @@ async def test_calls_outside_a_run_are_tried_again_too() -> None:
     unsteady, naps = Unsteady(2), Naps()
     tools = looking(unsteady, naps)
     assert await tools({"_tool": "look", "n": 1}) == 3
-    assert naps.taken == [0.5, 1.0]
+    assert naps.seconds == [0.5, 1.0]
 
 
 @pytest.mark.rule("T14", "C12")

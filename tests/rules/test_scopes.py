@@ -132,7 +132,7 @@ def unscoped(draw: st.DrawFn, scopes: list[str], instance: str | None) -> Json:
 
 @st.composite
 def beside(draw: st.DrawFn, payload: Json) -> Json:
-    """The same value with more in it that no scope names."""
+    """The same value with more in it, which no scope names."""
     return {**payload, **({"b": {**payload["b"], "d": draw(VALUES)}} if "b" in payload else {"z": draw(VALUES)})}
 
 
@@ -242,7 +242,7 @@ def test_the_scoped_context_is_a_function_of_what_is_scoped(case: Case) -> None:
 
 @pytest.mark.rule("S7")
 def test_the_property_can_fail() -> None:
-    """What does stand inside the scopes crosses: the tests above don't compare nothing with nothing."""
+    """What stands inside the scopes does cross: the tests above don't compare nothing with nothing."""
     contexts = [Context([{"type": "state", "a": value, "z": 1}]) for value in (1, 2)]
     for scopes, differ in ((["state"], True), (["state.a"], True), (["state.z"], False), ([], False)):
         left, right = (Journal(context).crossing.scoped(scopes, None).messages for context in contexts)
@@ -261,14 +261,14 @@ def with_reader(*scopes: str, **more: Any) -> Tools:
     return tools
 
 
-def told_by_delegate(runner: Agent, messages: Sequence[Json] = (), config: Config | None = None) -> Agent:
+def with_delegate(runner: Agent, messages: Sequence[Json] = (), config: Config | None = None) -> Agent:
     return Agent(
         runner.model, tools=runner.tools, config=config, delegates={"D": {"context": list(messages), "schema": TEXT}}
     )
 
 
 async def crossing(runner: Agent, context: Any) -> tuple[list[Json], str]:
-    """What the first delegate is handed, and how its model is shown that."""
+    """The context that the first delegate is handed, and what its model is shown of it."""
     async with runner.stream(context, TEXT) as run:
         started = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
     requests = [request for request in sent(runner) if "SUB" in text_of(request.messages)]
@@ -282,7 +282,7 @@ SUB: list[Json] = [{"type": "system", "message": "SUB"}]
 async def test_an_item_of_a_list_crosses_with_what_its_schema_says() -> None:
     listed: Json = {"type": "array", "items": {"type": "integer", "description": "a number"}}
     shared: Json = {"type": "state", "state": {"l": [1, 2]}, "schema": {"type": "object", "properties": {"l": listed}}}
-    runner = told_by_delegate(
+    runner = with_delegate(
         agent(answer(call("d"), output=""), answer(output="sub"), tools=with_reader("state.l[0]")), SUB
     )
     crossed, _ = await crossing(runner, [shared])
@@ -303,8 +303,8 @@ async def test_what_a_call_of_an_instance_has_brought_is_brought_where_it_crosse
     planning: list[Json] = [*SUB, {"type": "tool", "tool": {"any": {"_output": TEXT}}}]
     for is_sealed in (False, True):
         config = Config(sealed=is_sealed)
-        own_answers = (answer(*calls, output="†calls.1"), answer(output="sub"))
-        runner = told_by_delegate(agent(*own_answers, tools=tools, config=config), planning, config)
+        both_answers = (answer(*calls, output="†calls.1"), answer(output="sub"))
+        runner = with_delegate(agent(*both_answers, tools=tools, config=config), planning, config)
         crossed, prompt = await crossing(runner, [{"type": "state", "n": 1, **members}])
         assert {"type": "state", "a": "data"} in crossed, "as the documents print it: the event has no mark"
         assert ('"a":"data"' in prompt) is not is_sealed
@@ -330,7 +330,7 @@ async def test_all_results_cross_in_the_order_of_their_calls(slow: str, in_one_a
         if in_one_answer
         else [answer(*two), answer(call("d"), output="†calls.0")]
     )
-    runner = told_by_delegate(agent(*answers, answer(output="sub"), tools=tools), SUB)
+    runner = with_delegate(agent(*answers, answer(output="sub"), tools=tools), SUB)
     context, prompt = await crossing(runner, "q")
     assert context[1:] == [{"type": "data", "kind": "result", "data": ["A", "B"]}]
     assert '["A","B"]' in prompt
@@ -347,7 +347,7 @@ async def test_a_call_that_failed_or_was_skipped_leaves_no_result_and_fails_no_r
 
     tools.activity("tell", tell)
     calls = [call("tell", v="bad"), call("tell", v="no", _when="{1 > 2}"), call("tell", v="A"), call("d")]
-    runner = told_by_delegate(agent(answer(*calls), answer(output="sub"), answer(output="end"), tools=tools), SUB)
+    runner = with_delegate(agent(answer(*calls), answer(output="sub"), answer(output="end"), tools=tools), SUB)
     context, _ = await crossing(runner, "q")
     assert context[1:] == [{"type": "data", "kind": "result", "data": ["A"]}]
 
@@ -366,7 +366,7 @@ async def test_errors_cross_to_their_own_instance_only(is_fixed: bool) -> None:
     for reader, is_seen in ((ONE, True), (TWO, False), (None, False)):
         members = {} if reader is None else {"_instance": reader}
         failing = answer(call("tell", v="†state.card", **named), output=None)
-        runner = told_by_delegate(
+        runner = with_delegate(
             agent(failing, answer(call("d", **members), output="†calls.0"), answer(output="sub"), tools=tools), SUB
         )
         crossed, _ = await crossing(runner, context)
@@ -387,15 +387,14 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
         f"pay{instance}": {**definition["pay"], "_instance": instance, "_activity": "pay"} for instance in (ONE, TWO)
     }
     plan = [call("pay", to="Ann"), *(call("pay", to=f"of {instance}", _instance=instance) for instance in (ONE, TWO))]
-    plan += [
-        call(f"pay{instance}", to=f"by its tool of {instance}") for instance in (ONE, TWO)
-    ]  # as fixed by the tool (I5)
+    # The instance of these is fixed by their tools (I5).
+    plan += [call(f"pay{instance}", to=f"by its tool of {instance}") for instance in (ONE, TWO)]
     context: list[Json] = [
         {"type": "tool", "tool": definition},
         *({"type": "state", "_instance": instance, "x": 1} for instance in (ONE, TWO)),
         {"type": "plan", "plan": plan},
     ]
-    runner = told_by_delegate(
+    runner = with_delegate(
         agent(answer(call("d", _instance=TWO), output="†calls.0"), *[answer(output="sub")] * 3, tools=tools), SUB
     )
     crossed, prompt = await crossing(runner, context)
@@ -409,7 +408,7 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
 @pytest.mark.parametrize("order", [["state", "plan"], ["plan", "state"]])
 async def test_a_plan_crosses_beside_what_other_scopes_name(order: list[str]) -> None:
     plan = [{"_value": 1}]
-    runner = told_by_delegate(
+    runner = with_delegate(
         agent(answer(call("d"), output="†calls.0"), *[answer(output="sub")] * 3, tools=with_reader(*order)), SUB
     )
     crossed, _ = await crossing(runner, [{"type": "state", "x": 1}, {"type": "plan", "plan": plan}])
@@ -419,7 +418,7 @@ async def test_a_plan_crosses_beside_what_other_scopes_name(order: list[str]) ->
 
 @pytest.mark.rule("S11")
 async def test_a_meta_that_crosses_takes_the_place_of_the_delegates_own() -> None:
-    runner = told_by_delegate(
+    runner = with_delegate(
         agent(answer(call("d"), output="†calls.0"), answer(output="sub"), tools=with_reader("meta")),
         [*SUB, {"type": "meta", "meta": {"version": "1"}}],
     )

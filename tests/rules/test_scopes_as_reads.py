@@ -26,7 +26,7 @@ class Desk:
     def __init__(self, turns: list[str] | None = None) -> None:
         self.turns = turns or []
         self.moved = asyncio.Event()
-        self.saw: dict[str, Any] = {}
+        self.crossed: dict[str, Any] = {}
         self.tools = Tools()
         self.tools.register("w", WRITES)
         self.tools.activity("w", self.write)
@@ -44,7 +44,7 @@ class Desk:
         return v
 
     async def look(self, name: str, context: Context) -> str:
-        self.saw[name] = context.data.get("state")
+        self.crossed[name] = context.data.get("state")
         return name
 
     async def run(self, *plan: Json, scopes: list[str], delegated: bool = False, **more: Any) -> Any:
@@ -76,14 +76,14 @@ async def test_what_is_listed_before_crosses_however_long_it_takes(delegated: bo
     await desk.run(
         w("†state.a", "NEW", after="†calls.2"), look(), w("†state.x", 1), scopes=[scope], delegated=delegated
     )
-    assert desk.saw["it"]["a"] == "NEW"
+    assert desk.crossed["it"]["a"] == "NEW"
 
 
 @pytest.mark.parametrize("delegated", [False, True])
 async def test_a_call_that_writes_two_paths_of_a_scope_may_end_before_an_earlier_writer(delegated: bool) -> None:
     desk = Desk(turns=["2", "1"])
     await desk.run(w("†state.x", 1), w("†state.p *> †state.q", 2), look(), scopes=["state"], delegated=delegated)
-    assert desk.saw["it"] == {"a": "OLD", "b": "old b", "x": 1, "p": 2, "q": 2}
+    assert desk.crossed["it"] == {"a": "OLD", "b": "old b", "x": 1, "p": 2, "q": 2}
 
 
 @pytest.mark.parametrize("delegated", [False, True])
@@ -97,7 +97,7 @@ async def test_what_is_listed_after_does_not_cross_however_soon_it_is_there(dele
         scopes=["state"],
         delegated=delegated,
     )
-    assert desk.saw["it"] == {"a": "OLD", "b": "old b", "c": 1}
+    assert desk.crossed["it"] == {"a": "OLD", "b": "old b", "c": 1}
     assert result.context.state["a"] == "NEW"
 
 
@@ -106,21 +106,21 @@ async def test_what_it_refers_to_crosses_wherever_that_is_listed() -> None:
     await desk.run(
         look("by call", after="†calls.2"), look("by path", after="†state.n"), w("†state.n", 1), scopes=["state"]
     )
-    assert {name: saw["n"] for name, saw in desk.saw.items()} == {"by call": 1, "by path": 1}
+    assert {name: state["n"] for name, state in desk.crossed.items()} == {"by call": 1, "by path": 1}
 
 
 async def test_a_scope_by_path_keeps_calls_parallel() -> None:
-    """It waits for no writer beside its path, not even for one that waits for it."""
+    """A reader waits for no writer beside its path, not even for one that waits for the reader."""
     desk = Desk()
     result = await desk.run(w("†state.b", "†calls.1"), look(), scopes=["state.a"])
-    assert (desk.saw["it"], result.context.state["b"]) == ({"a": "OLD"}, "it")
+    assert (desk.crossed["it"], result.context.state["b"]) == ({"a": "OLD"}, "it")
 
 
 async def test_calls_that_wait_for_each_other_by_a_scope_are_a_cycle() -> None:
     desk = Desk()
     result = await desk.run(w("†state.a", "†calls.1"), look(), scopes=["state"])
     message = "tool 'w': these calls wait for each other: call 0 (w) → call 1 (look) → call 0 (w)"
-    assert ([error.message for error in result.errors], desk.saw["it"]["a"]) == ([message], "OLD")
+    assert ([error.message for error in result.errors], desk.crossed["it"]["a"]) == ([message], "OLD")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ async def test_calls_that_wait_for_each_other_by_a_scope_are_a_cycle() -> None:
 async def test_a_writer_that_fails_fails_only_who_names_its_path(scope: str, fails: bool) -> None:
     desk = Desk()
     result = await desk.run(w("†state.a", "FAIL"), look(), scopes=[scope])
-    assert ("it" in desk.saw) is not fails
+    assert ("it" in desk.crossed) is not fails
     messages = [error.message for error in result.errors if isinstance(error, errors.UnresolvedReference)]
     assert messages == (
         [f"tool 'look': its scope {scope!r} was to come from call 0 (w), which failed"] if fails else []
@@ -141,14 +141,14 @@ async def test_a_writer_that_fails_fails_only_who_names_its_path(scope: str, fai
 async def test_a_writer_that_is_refused_fails_who_names_its_path_too(refused: Json, scope: str, fails: bool) -> None:
     desk = Desk()
     result = await desk.run({**refused, "_outputPath": "†state.a"}, look(), scopes=[scope])
-    assert ("it" in desk.saw) is not fails
+    assert ("it" in desk.crossed) is not fails
     messages = [error.message for error in result.errors if f"scope {scope!r} was to come from call 0" in error.message]
     assert len(messages) == fails
 
 
 @pytest.mark.rule("S11")
 async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_long_they_take() -> None:
-    tools, saw, failed = Tools(), list[Any](), asyncio.Event()
+    tools, crossed, failed = Tools(), list[Any](), asyncio.Event()
 
     async def fail(n: int) -> Any:
         if n == 0:
@@ -157,7 +157,7 @@ async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_l
         raise ValueError(f"no {n}")
 
     def read(context: Context) -> str:
-        saw.extend(message["error"].rpartition(" ")[2] for message in context if message["type"] == "error")
+        crossed.extend(message["error"].rpartition(" ")[2] for message in context if message["type"] == "error")
         return "read"
 
     tools.register("fail", {"properties": {"n": {}, "_output": {}}})
@@ -166,15 +166,15 @@ async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_l
     tools.activity("look", read)
     plan = [call("fail", n=0), call("fail", n=1), call("look"), call("fail", n=3)]
     await Agent(None, tools=tools).run([{"type": "plan", "plan": plan}])
-    assert saw == ["0", "1"]
+    assert crossed == ["0", "1"]
 
 
 @pytest.mark.rule("S11", "L3", "C12")
 async def test_items_that_begin_after_their_answer_has_begun_again_see_the_errors_that_the_first_one_saw() -> None:
-    tools, saw, again = Tools(), list[Any](), asyncio.Event()
+    tools, crossed, again = Tools(), list[Any](), asyncio.Event()
 
     async def read(n: int, context: Context) -> int:
-        saw.append((n, [message["type"] for message in context]))
+        crossed.append((n, [message["type"] for message in context]))
         if n == 0:
             await again.wait()
         return n
@@ -189,15 +189,15 @@ async def test_items_that_begin_after_their_answer_has_begun_again_see_the_error
     model = models.Scripted([{"calls": calls, "output": "no number"}, answer_again, {"calls": [], "output": 1}])
     agent = Agent(model, tools=tools, config=Config(parallel=1))
     await agent.run("look", {"type": "integer"})
-    assert saw == [(0, ["error"]), (1, ["error"])]
+    assert crossed == [(0, ["error"]), (1, ["error"])]
 
 
 @pytest.mark.rule("S11", "L6")
 async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them() -> None:
-    tools, saw = Tools(), list[Any]()
+    tools, crossed = Tools(), list[Any]()
 
     def read(context: Context) -> str:
-        saw.append([message["type"] for message in context])
+        crossed.append([message["type"] for message in context])
         return "read"
 
     async def approve(call: Call, *_: object) -> Any:
@@ -209,14 +209,14 @@ async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them()
     tools.activity("look", read)
     plan = [call("unheard"), call("look", _scopes=["state"])]
     await Agent(None, tools=tools, approve=approve).run([{"type": "plan", "plan": plan}])
-    assert saw == [["error"]]
+    assert crossed == [["error"]]
 
 
 async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:
     desk = Desk()
     plan = [w("†state.p <|> †state.q", 1), w("†state.a", "†state.q"), look()]
     await desk.run(*plan, scopes=["state.a"])
-    assert desk.saw["it"] == {"a": "OLD"}
+    assert desk.crossed["it"] == {"a": "OLD"}
 
 
 async def test_who_reads_what_is_held_waits_with_it() -> None:
@@ -225,10 +225,10 @@ async def test_who_reads_what_is_held_waits_with_it() -> None:
 
     desk = Desk()
     held = await desk.run(w("†state.a", "NEW"), look(), scopes=["state.a"], approve=approve)
-    assert (held.waiting, desk.saw) == (["approval 0.0"], {})
+    assert (held.waiting, desk.crossed) == (["approval 0.0"], {})
     decided = approvals.decided(held.context, "0.0", "approve")
     await Agent(None, tools=desk.tools, approve=approve).resume(json.loads(json.dumps(list(decided))))
-    assert desk.saw["it"] == {"a": "NEW"}
+    assert desk.crossed["it"] == {"a": "NEW"}
 
 
 async def test_after_a_crash_no_later_write_crosses_either() -> None:
@@ -243,7 +243,7 @@ async def test_after_a_crash_no_later_write_crosses_either() -> None:
     assert pending.crossing[0]["a"] == "OLD"
     decided = approvals.decided(held.context, pending.of, "approve")
     await Agent(None, tools=desk.tools, approve=approve).resume(json.loads(json.dumps(list(decided))))
-    assert desk.saw["it"] == {"a": "OLD", "b": "old b"}
+    assert desk.crossed["it"] == {"a": "OLD", "b": "old b"}
 
 
 @given(order=st.permutations(range(4)), readers=st.lists(st.sampled_from(["state", "state.a", "state.c"]), max_size=4))
@@ -279,12 +279,12 @@ def test_timing_has_no_say(order: list[int], readers: list[str]) -> None:
         await Agent(None, tools=desk.tools).run(context)
         return desk
 
-    assert {name: saw or {} for name, saw in asyncio.run(runs()).saw.items()} == expected
+    assert {name: state or {} for name, state in asyncio.run(runs()).crossed.items()} == expected
 
 
 @pytest.mark.rule("S8", "O5")
 async def test_what_the_alternative_that_was_taken_has_written_crosses_though_it_is_listed_later() -> None:
-    for reference, crossed in (
+    for reference, expected in (
         ("†calls.1 <|> †calls.2", {"p": 1}),
         ("†calls.4 <|> †calls.2", {"q": 2}),
         ("†calls.2 *> (†calls.1 <|> †calls.3)", {"p": 1, "q": 2}),
@@ -293,4 +293,4 @@ async def test_what_the_alternative_that_was_taken_has_written_crosses_though_it
         desk = Desk()
         writes = [w("†state.p", 1), w("†state.q", 2), w("†state.r", 3), w("†state.s", 4, _when=False)]
         await desk.run(look(after=reference), *writes, scopes=["state"])
-        assert {key: value for key, value in desk.saw["it"].items() if key in "pqrs"} == crossed
+        assert {key: value for key, value in desk.crossed["it"].items() if key in "pqrs"} == expected

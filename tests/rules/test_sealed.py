@@ -104,8 +104,8 @@ async def test_nothing_that_calls_have_brought_is_shown() -> None:
     assert "¶skipped" in second
     open_, unsealed = await planned(answer(*EVERYTHING), answer(output="done"), config=Config())
     assert unsealed.output == "done"
-    assert SECRET in prompts(open_)[1]  # what is sealed is there to be seen
-    assert first != prompts(open_)[0]  # and it is said
+    assert SECRET in prompts(open_)[1]  # unsealed, it is shown
+    assert first != prompts(open_)[0]  # and the model is told so
     assert "You are not shown what calls bring" in first
 
 
@@ -324,7 +324,8 @@ async def test_what_was_derived_is_told_to_approvers_events_and_why(
 async def test_what_was_derived_and_kept_in_the_state_is_derived() -> None:
     steps = (call("letter"), call("keep", what="†calls.2"), READ, call("pay", to="†state.kept", amount=1))
     result = await desk(answer(*steps), answer(output=1), reading="Ann").run("go")
-    assert "it takes no value that a reader" not in str(result.errors)  # keep passes on what it was given: code did
+    # `keep` passes on what it was given, and it is code.
+    assert "it takes no value that a reader" not in str(result.errors)
     read_to = {**READ, "_outputPath": "†state.who"}
     steps = (call("letter"), read_to, call("pay", to="†state.who", amount=1))
     result = await desk(answer(*steps), answer(output=1), reading="Ann").run("go")
@@ -390,7 +391,7 @@ async def test_that_a_value_does_not_hold_what_was_asked_is_told_as_a_kind_and_n
     assert "pay" not in called
 
 
-# Marks are of values, by their lineage
+# Each value is marked by its lineage
 
 
 PAY: Json = {
@@ -399,8 +400,8 @@ PAY: Json = {
 }
 
 
-def told_apart(runner: Agent) -> list[str]:
-    """What each model that plans was sent, in the order of its requests: what readers were sent is data."""
+def planner_requests(runner: Agent) -> list[str]:
+    """What each model that plans was sent, in the order of the requests, without those to readers, which hold data."""
     return [encode([request.messages, request.schema_text]) for request in sent(runner)]
 
 
@@ -466,14 +467,14 @@ async def test_what_was_derived_is_derived_in_a_delegate(sealed: bool, way: str)
         "the author's": (call("office", to={"of": "†calls.1", "by": "Ann"}, note="†calls.0"), "†input.to.by"),
     }
     last, reference = handed[way]
-    asked_inside = 0
+    requests_inside = 0
 
     def say(request: models.ModelRequest) -> Json:
-        nonlocal asked_inside
+        nonlocal requests_inside
         if "the office" not in text_of(request.messages):
             return answer(call("letter"), {**read, "_outputPath": "†state.who"}, last, output="†calls.2")
-        asked_inside += 1
-        return answer(output="refused") if asked_inside > 1 else answer(call("pay", to=reference), output="†calls.0")
+        requests_inside += 1
+        return answer(output="refused") if requests_inside > 1 else answer(call("pay", to=reference), output="†calls.0")
 
     reader = models.Scripted([answer(output="Eve")], repeat_last=True)
     inner: Json = {
@@ -580,7 +581,7 @@ async def test_a_code_that_somebody_chose_is_not_told(code: str) -> None:
 
 @pytest.mark.parametrize("spent", [1, 2, 3])
 async def test_the_planner_is_told_of_its_own_requests_alone(spent: int) -> None:
-    """Data decide how often a reader is asked; how many requests the planner has made they don't."""
+    """Data decide how often a reader is asked, but not how many requests the planner has made."""
     answers = [*[answer(output={"nope": 1})] * (spent - 1), answer(output="Ann")]
     config = Config(sealed=True, reader=models.Scripted(answers))
     runner = Agent(
@@ -661,7 +662,7 @@ async def test_neither_data_nor_delays_change_what_any_planner_is_sent(data: st.
         )
         context: list[Json] = [{"type": "state", "mine": {"who": "ann"}}, {"type": "text", "text": "go"}]
         await runner.run(context)
-        outer = [text for text in told_apart(runner) if "the office" not in text]
+        outer = [text for text in planner_requests(runner) if "the office" not in text]
         return [*outer, *sorted(inner)]
 
     assert await requests(value) == await requests(data.draw(like(value)))

@@ -339,7 +339,7 @@ async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budge
     asking = tool(ask={"_delegate": "one"})
     config = {"model": "replay:other.jsonl", "limits": {"requests": 99}, "max_depth": 99}
     delegates = {"one": idea(inner, config=config)}
-    # What the model is asked is recorded once, by the same delegate with the model of its caller.
+    # The requests to the model are recorded once, by the same delegate with the model of its caller.
     plain = Agent(recording, tools=tools, approve=deny, delegates={"one": idea(inner)})
     await plain.run([asking, *ASK])
     runner = Agent(None, tools=tools, approve=deny, delegates=delegates)

@@ -71,15 +71,15 @@ async def test_text_arrives_as_the_model_writes_it_in_order_and_whole_before_the
 
 @pytest.mark.rule("O9")
 async def test_a_text_is_told_with_the_delta_that_brings_it() -> None:
-    told_now = asyncio.Event()
+    is_told = asyncio.Event()
 
     async def deltas() -> AsyncIterator[str]:
         yield '{"calls":[],"output":"'
         for piece in ("One", " two", " \\u00e9", "\\ud83d", "\\ude00"):
             yield piece
             if piece != "\\ud83d":  # half a character
-                await told_now.wait()
-                told_now.clear()
+                await is_told.wait()
+                is_told.clear()
         yield '"}'
 
     pieces: list[str] = []
@@ -87,7 +87,7 @@ async def test_a_text_is_told_with_the_delta_that_brings_it() -> None:
         async for event in stream:
             if isinstance(event, TextDelta):
                 pieces += [event.text]
-                told_now.set()
+                is_told.set()
     assert pieces == ["One", " two", " é", "😀"]
 
 

@@ -29,7 +29,7 @@ INNER: Json = {"context": [{"type": "system", "message": "inner"}], "schema": {}
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How many steps of the loop each call takes, by its index, and in pieces of what length an answer comes."""
+    """How many steps of the loop each call takes, by its index, and the length of the pieces of an answer."""
 
     steps: Sequence[int]
     piece: int | None
@@ -114,7 +114,7 @@ def plans(draw: st.DrawFn) -> list[Json]:
 
 @dataclass(slots=True)
 class Planner:
-    """A model that answers a plan, then its end; and for every delegate the same."""
+    """A model that answers a plan and then an output, and gives every delegate the same answer."""
 
     plan: Sequence[Json]
     prompts: list[str]
@@ -128,7 +128,7 @@ class Planner:
 
 
 async def comes_to(plan: Sequence[Json], schedule: Schedule) -> Json:
-    """What a run leaves by place, what its delegates are handed, and what its requests show."""
+    """What a run leaves, what its delegates are handed, and what its requests show."""
     planner = Planner(plan, [])
     model = models.Scripted([planner], repeat_last=True, chunk=schedule.piece)
     agent = Agent(model, tools=toolbox(schedule), delegates={"D": INNER})
@@ -171,7 +171,7 @@ def test_however_long_calls_take_a_plan_comes_to_the_same(plan: list[Json], sche
 
 
 async def finished(plan: Sequence[Json], *steps: int, output: Any) -> Any:
-    """The output of a plan whose calls take as many steps each."""
+    """The output of a plan whose calls take these numbers of steps, and the state that it leaves."""
     schedule = Schedule(steps, None)
     runner = Agent(models.Scripted([answer(*plan, output=output)]), tools=toolbox(schedule), delegates={"D": INNER})
     async with asyncio.timeout(BOUND):

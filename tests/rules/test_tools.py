@@ -877,18 +877,18 @@ def test_examples_are_rendered_beside_the_schema() -> None:
 
 
 def choosing(**schema: Any) -> tuple[Tools, list[Any]]:
-    """A tool with these meta-properties; what its calls were given."""
-    tools, saw = Tools(), list[Any]()
+    """A tool with these meta-properties, and what its calls were handed."""
+    tools, handed = Tools(), list[Any]()
 
     def look(context: Context) -> str:
-        saw.append(list(context.data))
+        handed.append(list(context.data))
         return "looked"
 
     tools.register("s", {"_output": {"type": "string"}, **schema})
     tools.activity("look", look)
     if "_activity" not in schema:
         tools.activity("s", look)
-    return tools, saw
+    return tools, handed
 
 
 ARRAY: Json = {"type": "array"}
@@ -911,21 +911,21 @@ ARRAY: Json = {"type": "array"}
     ids=str,
 )
 async def test_each_form_of_scopes_is_offered_and_honoured(schema: Json, offered: Json) -> None:
-    tools, saw = choosing(_scopes=schema)
+    tools, handed = choosing(_scopes=schema)
     runner = agent(answer(call("s", _scopes=["state"]), output="†calls.0"), tools=tools)
     assert call_schemas(runner.compose([{"type": "state", "a": 1}]))["s"]["properties"]["_scopes"] == offered
     assert (await runner.run([{"type": "state", "a": 1}])).output == "looked"
-    assert saw == [["state"]]
+    assert handed == [["state"]]
 
 
 @pytest.mark.rule("T17", "A1")
 async def test_a_choice_of_activities_by_any_of_is_one() -> None:
-    tools, saw = choosing(_activity={"anyOf": [{"const": "look"}, {"const": "other"}]})
+    tools, handed = choosing(_activity={"anyOf": [{"const": "look"}, {"const": "other"}]})
     tools.activity("other", lambda: "by another")
     calls = [call("s", _activity="look"), call("s", _activity="other")]
     runner = agent(answer(*calls, output=["†calls.0", "†calls.1"]), tools=tools)
     assert (await runner.run("go")).output == ["looked", "by another"]
-    assert len(saw) == 1
+    assert len(handed) == 1
 
 
 @pytest.mark.rule("T17", "T3")

@@ -1,4 +1,4 @@
-"""What stands of a turn when the next one begins: settled, held, cut, given up, or taken over by an answer (M4, L8)."""
+"""What a turn leaves for the next: settled, held, cut, given up, or taken over by an answer (M4, L8)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANSWERS = (PLAN, answer(output="SECOND"), answer(output="THIRD"), answer(output=
 
 
 class Desk:
-    """A tool that pays, whoever decides on its calls, and what it has paid."""
+    """A tool that pays, an approver of its calls, and what it has paid."""
 
     def __init__(self, *answers: Json, approve: Callable[..., Any] | None = None) -> None:
         self.paid: list[str] = []
@@ -73,7 +73,7 @@ async def at_once(*answers: Json, texts: tuple[str, ...] = ("refund me", "and no
 
 
 def in_substance(context: Context) -> list[Json]:
-    """What a conversation has come to, without what only says how."""
+    """The messages of a conversation but for plans, decisions and dates."""
     kept = [message for message in context.messages if message["type"] not in ("plan", "approval", "suspended")]
     return [{key: value for key, value in message.items() if key != "_date"} for message in kept]
 
@@ -182,7 +182,7 @@ async def test_runs_and_resumed_runs_follow_each_other_like_turns() -> None:
 
 @pytest.mark.rule("M4")
 async def test_a_cut_conversation_forgets_a_settled_plan_whole() -> None:
-    """Where its output went with an old turn, but the plan stayed, its calls would be made again."""
+    """If the output were cut with an old turn and the plan stayed, its calls would be made again."""
     desk = Desk(approve=hold)
     talk = desk.agent.conversation()
     await turn(talk, "refund me")

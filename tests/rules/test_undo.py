@@ -1,4 +1,4 @@
-"""A5 and C5: what a group has done is taken back by the undo of what did it, told the call as it was carried out."""
+"""A5 and C5: what a group has done is undone by the undo of each Activity, which is given the call as it was made."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ BOUND = 20
 
 
 class Desk:
-    """Tools that note what they do and what is taken back, and `fail`, which fails when the others are done."""
+    """Tools that note what they do and undo, and `fail`, which fails when the others are done."""
 
     def __init__(self, *names: str, waits_for: int = 1, **tools: Json) -> None:
         self.tools, self.log = Tools(), list[str]()
-        self.told: list[tuple[Call, Any]] = []
+        self.undone: list[tuple[Call, Any]] = []
         self._left, self._done = waits_for, asyncio.Event()
         for name in names:
             self._activity(name)
@@ -40,13 +40,13 @@ class Desk:
             return f"by {name}"
 
         def undo(call: Call, result: Any) -> None:
-            self.told.append((call, result))
+            self.undone.append((call, result))
             self.log.append(f"{name} undid")
 
         self.tools.activity(name, do).undo(undo)
 
     def step(self) -> None:
-        """One of those that `fail` waits for is done."""
+        """Note that one of the calls that `fail` waits for is done."""
         self._left -= 1
         if self._left <= 0:
             self._done.set()
@@ -84,7 +84,7 @@ async def test_what_has_run_is_undone_however_it_was_chosen(tool: Json, added: J
     desk = Desk(*names, a=tool)
     error = await desk.all(call("a", **added))
     assert desk.log == ["act did", "act undid"]
-    assert desk.told[0][1] == "by act"
+    assert desk.undone[0][1] == "by act"
     assert error.result.not_undone == []
 
 
@@ -160,7 +160,7 @@ async def test_an_undo_is_told_values_for_references_items_and_what_an_approver_
         call("any", amount="x", _activity="pay"),
         approve=edit,
     )
-    by_amount = {parameters.get("amount"): parameters for parameters, _ in desk.told}
+    by_amount = {parameters.get("amount"): parameters for parameters, _ in desk.undone}
     assert set(by_amount) == {None, "by src", "10", "a", "x"}
     assert by_amount["by src"]["at"] == "by src!"
     assert "g undid" in desk.log
