@@ -120,6 +120,6 @@ def called(folder: Path) -> list[str]:
     return file.read_text(encoding="utf-8").split() if file.exists() else []
 
 
-def lines(path: Path, *told: Any) -> None:
+def lines(path: Path, *values: Any) -> None:
     """Write JSON lines."""
-    path.write_text("".join(f"{json.dumps(one)}\n" for one in told), encoding="utf-8")
+    path.write_text("".join(f"{json.dumps(value)}\n" for value in values), encoding="utf-8")

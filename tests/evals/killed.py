@@ -38,8 +38,8 @@ def main(folder: Path, save: Path, killed_at: int) -> None:
     suite = Eval("desk.json", cases=["runs/*.json"], checks=["†output.mean == 21.5"], expect="recorded", parallel=1)
     sys.addaudithook(watch)
     report = suite.run_sync(models=[model], versions=["desk.json", "next.json"], repeat=7, save=save)
-    told = [json.dumps(row.to_dict(), sort_keys=True) for row in report.rows]
-    print(json.dumps({"report": [*told, *report_lines(report)], "opened": opened}))
+    rows = [json.dumps(row.to_dict(), sort_keys=True) for row in report.rows]
+    print(json.dumps({"report": [*rows, *report_lines(report)], "opened": opened}))
 
 
 if __name__ == "__main__":

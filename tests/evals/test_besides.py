@@ -41,20 +41,20 @@ def suite(folder: Path, *checks: Any, **more: Any) -> Eval:
 @pytest.mark.rule("V21")
 async def test_a_model_stands_for_named_tools_and_no_gate_counts_that(folder: Path) -> None:
     def answer(request: ModelRequest) -> Any:
-        told = " ".join(message["content"] for message in request.messages)
-        if "Carry out one call of the tool 'weather'" not in told:
+        prompt = " ".join(message["content"] for message in request.messages)
+        if "Carry out one call of the tool 'weather'" not in prompt:
             return FAR
-        assert '{"city":"Lisbon","days":3} gave {"mean":21.5}' in told  # what is on record shows how it answers
+        assert '{"city":"Lisbon","days":3} gave {"mean":21.5}' in prompt  # what is on record shows how it answers
         return {"output": {"mean": 33.0}}
 
-    one = suite(folder, "†output.mean == 33", tools={"simulate": ["weather"]})
-    report = await one.run(models=[model("a", answer), model("b", FAR)], save=folder / "out")
+    simulated = suite(folder, "†output.mean == 33", tools={"simulate": ["weather"]})
+    report = await simulated.run(models=[model("a", answer), model("b", FAR)], save=folder / "out")
     assert [(row.cell, row.state, row.is_gated) for row in report.rows] == [
         ("desk.json·a", "pass", False),
         ("desk.json·b", "pass", False),  # which sees the same world, and wasn't asked for it
     ]
     assert called(folder) == []
-    again = await one.rescore(folder / "out")
+    again = await simulated.rescore(folder / "out")
     assert [row.is_gated for row in again.rows] == [False, False]
     with pytest.raises(
         errors.EvalError, match=r"tools.simulate\[0\]: there is no tool \"wether\"; did you mean \"weath"
@@ -84,16 +84,16 @@ async def test_effects_are_live_only_where_somebody_is_asked(folder: Path) -> No
     with pytest.raises(errors.EvalError, match=r"tools\.live: all runs effects: only `actum eval --approve` lets it"):
         await live.run(models=[model("a", PAID)])
     assert called(folder) == []
-    asked: list[str] = []
+    requested: list[str] = []
 
     async def approve(call: Any, tool: Any, context: Any) -> bool:
-        asked.append(call.tool)
-        return "no" not in asked
+        requested.append(call.tool)
+        return "no" not in requested
 
     report = await live.run(models=[model("a", PAID), model("b", PAID)], approve=approve)
     assert [row.state for row in report.rows] == ["pass", "pass"]
-    assert called(folder) == asked == ["refund", "refund"]  # each run makes its own
-    asked.append("no")
+    assert called(folder) == requested == ["refund", "refund"]  # each run makes its own
+    requested.append("no")
     report = await live.run(models=[model("a", PAID)], approve=approve)
     assert report.rows[0].state == "fail"
     assert called(folder) == ["refund", "refund"]
@@ -103,8 +103,8 @@ async def test_effects_are_live_only_where_somebody_is_asked(folder: Path) -> No
 async def test_nothing_is_live_behind_an_effect_that_is_only_on_record(folder: Path) -> None:
     plan = {**PAID, "calls": [*PAID["calls"], {"_then": True}, {"_tool": "stock", "item": "a"}]}
     case = Case(name="one", input={"email": "a"}, record=[{"refund": {"order": "o-1"}, "gives": "done"}])
-    own = Eval("desk.json", cases=[case], checks=["†output.mean == 1"], folder=folder, tools={"live": "reads"})
-    report = await own.run(models=[model("m", plan)])
+    desk_eval = Eval("desk.json", cases=[case], checks=["†output.mean == 1"], folder=folder, tools={"live": "reads"})
+    report = await desk_eval.run(models=[model("m", plan)])
     assert "unanswerable: stock(item=a) is not recorded" in report.rows[0].verdict.why
     assert called(folder) == []
 
@@ -130,13 +130,13 @@ async def test_a_delegate_is_one_recorded_call_until_its_idea_changes(folder: Pa
     idea = Idea.load("team.json")
     agent = ready(idea, "team.json", model=model("m", answer), code=Code.to_run()).agent()
     await kept.start("runs/team.json", idea, agent)
-    one = Eval("team.json", cases=["runs/team.json"], checks=["'warm' in †output.note"], folder=folder)
+    team = Eval("team.json", cases=["runs/team.json"], checks=["'warm' in †output.note"], folder=folder)
     asking = model("m", answer)
-    report = await one.run(models=[asking])
+    report = await team.run(models=[asking])
     assert [row.state for row in report.rows] == ["pass"]
     assert len(asking.requests) == 1  # the delegate is one call of the record
     say("Say how cold.")
-    report = await one.run(models=[asking])
+    report = await team.run(models=[asking])
     assert [row.state for row in report.rows] == ["fail"]
     assert len(asking.requests) == 3  # it ran
 
@@ -145,8 +145,8 @@ async def test_a_delegate_is_one_recorded_call_until_its_idea_changes(folder: Pa
 async def test_a_delegate_that_runs_asks_its_own_model_once_for_all_cells(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = model("own", {"output": {"note": "warm", "mean": 2}})
-    monkeypatch.setattr("actum.app.assembly.as_model", {"test:own": own}.__getitem__)
+    helper = model("own", {"output": {"note": "warm", "mean": 2}})
+    monkeypatch.setattr("actum.app.assembly.as_model", {"test:own": helper}.__getitem__)
 
     def say(text: str) -> None:
         context = [{"type": "input"}, {"type": "text", "text": text}]
@@ -157,11 +157,11 @@ async def test_a_delegate_that_runs_asks_its_own_model_once_for_all_cells(
     idea = Idea.load("team.json")
     await kept.start("runs/team.json", idea, ready(idea, "team.json", model=model("m", ASK)).agent())
     say("Say how cold.")
-    one = Eval("team.json", cases=["runs/team.json"], checks=["'warm' in †output.note"], folder=folder)
-    before = len(own.requests)
-    report = await one.run(models=[model("a", ASK), model("b", ASK)], save=folder / "out")
+    team = Eval("team.json", cases=["runs/team.json"], checks=["'warm' in †output.note"], folder=folder)
+    before = len(helper.requests)
+    report = await team.run(models=[model("a", ASK), model("b", ASK)], save=folder / "out")
     assert [row.state for row in report.rows] == ["pass", "pass"]
-    assert len(own.requests) == before + 1
+    assert len(helper.requests) == before + 1
     names = [json.loads(line)["name"] for line in (folder / "out" / "answers.jsonl").read_text().splitlines()]
     assert sorted(names) == ["a", "b", "own"]
 
@@ -172,15 +172,15 @@ async def test_a_reading_is_on_record_for_the_same_value_and_question_else_the_m
         read = {"_tool": "read", "of": "†calls.0.city", "ask": question, "as": "{answer}"}
         plan = {**PLAN, "calls": [PLAN["calls"][0], read], "output": {"note": "†calls.1.answer", "mean": 1}}
 
-        def answered(request: ModelRequest) -> Any:
-            told = " ".join(str(message["content"]) for message in request.messages)
-            return plan if "How warm will it be" in told else {"output": {"answer": f"read: {question}"}}
+        def answer(request: ModelRequest) -> Any:
+            prompt = " ".join(str(message["content"]) for message in request.messages)
+            return plan if "How warm will it be" in prompt else {"output": {"answer": f"read: {question}"}}
 
-        return answered
+        return answer
 
     await keep(folder, "cy", "ana@example.com", asking("which city"), asking("which city"))
-    one = Eval("desk.json", cases=["runs/cy.json"], checks=["'read' in †output.note"], folder=folder)
+    reading = Eval("desk.json", cases=["runs/cy.json"], checks=["'read' in †output.note"], folder=folder)
     same, other = model("same", asking("which city")), model("other", asking("which land"))
-    report = await one.run(models=[same, other])
+    report = await reading.run(models=[same, other])
     assert [(row.state, row.verdict.why) for row in report.rows] == [("pass", ""), ("pass", "")]
     assert (len(same.requests), len(other.requests)) == (1, 2)

@@ -89,9 +89,9 @@ def test_models_are_asked_once_and_their_runs_judged_again(folder: Path) -> None
         {"name": "m", "request": json.loads(line), "deltas": [answer], "usage": {"requests": 1}}
         for line in _requests(folder)
     ]
-    recorded.write_text("".join(f"{json.dumps(one)}\n" for one in requests), encoding="utf-8")
-    asked = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out"]
-    first = actum(*asked, "--json", cwd=folder)
+    recorded.write_text("".join(f"{json.dumps(recording)}\n" for recording in requests), encoding="utf-8")
+    arguments = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out"]
+    first = actum(*arguments, "--json", cwd=folder)
     assert first.returncode == 0, first.stderr
     states = {(row["case"], row["check"]): row["verdict"] for row in map(json.loads, first.stdout.splitlines())}
     assert states["ana", "expect"] == "pass"
@@ -101,7 +101,7 @@ def test_models_are_asked_once_and_their_runs_judged_again(folder: Path) -> None
     again = actum("eval", "desk.eval.yaml", "--rescore", "out", cwd=folder)
     assert again.returncode == 0, again.stderr
     assert "1 of 1 (1 ?)" in again.stdout
-    gate = actum(*asked[:2], "--rescore", "out", "--against", "out", cwd=folder)
+    gate = actum(*arguments[:2], "--rescore", "out", "--against", "out", cwd=folder)
     assert gate.returncode == 3
     assert "undecided: expect: nobody knows of 1 of 2 pairs" in gate.stderr
 
@@ -111,7 +111,7 @@ def _requests(folder: Path) -> list[str]:
     from actum import Agent, Idea, models
     from actum.app.loading import Code, ready
 
-    found: list[str] = []
+    requests: list[str] = []
     for email in ("ana@example.com", "bo@example.com"):
         idea = Idea.load(folder / "desk.json")
         path = folder / "asked.jsonl"
@@ -119,10 +119,10 @@ def _requests(folder: Path) -> list[str]:
             idea, "desk.json", model=models.Recording(models.Scripted([PLAN]), path), code=Code.to_run()
         ).agent()
         agent.run_sync(idea.context, idea.schema, input={"email": email})
-        found += [json.dumps(json.loads(line)["request"]) for line in path.read_text(encoding="utf-8").splitlines()]
+        requests += [json.dumps(json.loads(line)["request"]) for line in path.read_text(encoding="utf-8").splitlines()]
         path.unlink()
     (folder / "called.txt").unlink()
-    return found
+    return requests
 
 
 @pytest.mark.rule("V1")
@@ -163,13 +163,13 @@ def test_cases_are_kept_as_files_without_secrets_and_what_is_dropped(
 @pytest.mark.rule("V30")
 def test_a_gate_says_first_what_is_not_compared(folder: Path) -> None:
     recorded = folder / "answers.jsonl"
-    told = [
+    recordings = [
         {"name": "m", "request": json.loads(line), "deltas": [json.dumps(PLAN)], "usage": {"requests": 1}}
         for line in _requests(folder)
     ]
-    recorded.write_text("".join(f"{json.dumps(one)}\n" for one in told), encoding="utf-8")
-    asked = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out", "--html", "page.html"]
-    first = actum(*asked, cwd=folder)
+    recorded.write_text("".join(f"{json.dumps(recording)}\n" for recording in recordings), encoding="utf-8")
+    arguments = ["eval", "desk.eval.yaml", "--models", "replay:answers.jsonl", "--save", "out", "--html", "page.html"]
+    first = actum(*arguments, cwd=folder)
     assert first.returncode == 0, first.stderr
     assert first.stderr.startswith(
         "actum: 2 runs a cell, at most 2; about 2 requests by what the cases' runs have used"

@@ -31,7 +31,7 @@ def begun(folder: Path, save: str, killed_at: int) -> dict[str, Any] | None:
     return None if done.returncode else json.loads(done.stdout)
 
 
-def asked(folder: Path) -> int:
+def requests_made(folder: Path) -> int:
     """How many requests were really made since this was last asked."""
     file = folder / "asked.txt"
     count = len(file.read_text(encoding="utf-8").split()) if file.exists() else 0
@@ -47,7 +47,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_report_and_pays_at_most_the_requ
     (folder / "next.json").write_text(text.replace("How warm", "How very warm"), encoding="utf-8")
     whole = begun(folder, "whole", 0)
     assert whole is not None
-    assert (needed := asked(folder)) == 28
+    assert (needed := requests_made(folder)) == 28
     assert whole["opened"] > 200
     points = random.Random(1).sample(range(1, whole["opened"] + 1), trials(200, least=6))
     for point in points:
@@ -55,7 +55,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_report_and_pays_at_most_the_requ
         again = begun(folder, f"at-{point}", 0)
         assert again is not None
         assert again["report"] == whole["report"], point
-        assert asked(folder) <= needed + 1, point
+        assert requests_made(folder) <= needed + 1, point
 
 
 def model(name: str, *answers: Any) -> models.Scripted:
@@ -71,9 +71,9 @@ async def test_a_version_or_a_case_that_has_changed_runs_anew_and_that_is_said(f
     first = model("m", PLAN)
     save = folder / "out"
     await suite(folder).run(models=[first], save=save)
-    told = json.loads((folder / "desk.json").read_text(encoding="utf-8"))
-    told["context"][1]["text"] = "How cold?"
-    (folder / "desk.json").write_text(json.dumps(told), encoding="utf-8")
+    idea = json.loads((folder / "desk.json").read_text(encoding="utf-8"))
+    idea["context"][1]["text"] = "How cold?"
+    (folder / "desk.json").write_text(json.dumps(idea), encoding="utf-8")
     changed = model("m", {**PLAN, "output": {"note": "?", "mean": 1}})
     report = await suite(folder).run(models=[changed], save=save)
     assert len(changed.requests) == 2
@@ -83,9 +83,9 @@ async def test_a_version_or_a_case_that_has_changed_runs_anew_and_that_is_said(f
     case = Case(name="one", input={"email": "ana@example.com"}, record=[{"find_customer": {}, "gives": {}}])
     other = Case(name="one", input={"email": "bo@example.com"}, record=[{"find_customer": {}, "gives": {}}])
     small = model("m", {"output": {"note": "x", "mean": 2}})
-    for one in (case, other):
-        own = Eval("desk.json", cases=[one], checks=["†output.mean == 2"], folder=folder)
-        report = await own.run(models=[small], save=folder / "small")
+    for same_name in (case, other):
+        small_eval = Eval("desk.json", cases=[same_name], checks=["†output.mean == 2"], folder=folder)
+        report = await small_eval.run(models=[small], save=folder / "small")
         assert [row.state for row in report.rows] == ["pass"]
     assert len(small.requests) == 2  # a file of the same name was that of another case
     assert report.notes == ["the case one has changed: its runs are made anew"]
@@ -95,13 +95,13 @@ async def test_names_that_files_cannot_have_do_not_meet_in_one(folder: Path) -> 
     emails = ["one@a", "two@a", "three@a", "four@a"]
 
     def echo(request: ModelRequest) -> Any:
-        found = [one for one in emails if any(one in message["content"] for message in request.messages)]
-        return {"output": {"note": found[0], "mean": 1}}
+        named = [email for email in emails if any(email in message["content"] for message in request.messages)]
+        return {"output": {"note": named[0], "mean": 1}}
 
     names = ("a/b", "a_b", "a b", "x" * 200)
     cases = [Case(name=name, input={"email": email}) for name, email in zip(names, emails, strict=True)]
-    own = Eval("desk.json", cases=cases, checks=["†input.email == †output.note"], folder=folder)
-    report = await own.run(models=[model("m", echo)], save=folder / "out")
+    desk_eval = Eval("desk.json", cases=cases, checks=["†input.email == †output.note"], folder=folder)
+    report = await desk_eval.run(models=[model("m", echo)], save=folder / "out")
     assert [row.state for row in report.rows] == ["pass"] * 4
     assert len({row.run for row in report.rows}) == 4
 
@@ -109,8 +109,8 @@ async def test_names_that_files_cannot_have_do_not_meet_in_one(folder: Path) -> 
 @pytest.mark.rule("V4")
 async def test_the_same_case_twice_is_tried_once_and_that_is_said(folder: Path) -> None:
     cases = [Case(name=name, input={"email": "a"}, tags=[name]) for name in ("one", *map(str, range(2, 15)))]
-    own = Eval("desk.json", cases=cases, checks=["†output.mean == 1"], folder=folder)
-    report = await own.run(models=[model("m", {"output": {"note": "x", "mean": 1}})])
+    desk_eval = Eval("desk.json", cases=cases, checks=["†output.mean == 1"], folder=folder)
+    report = await desk_eval.run(models=[model("m", {"output": {"note": "x", "mean": 1}})])
     assert [row.case for row in report.rows] == ["one"]
     assert report.notes[0] == "2 is the same case as one, and not tried again"
     *_, last, count = report_lines(report)
@@ -146,10 +146,12 @@ async def test_money_is_no_budget_where_a_price_is_not_known(folder: Path) -> No
 
 
 async def test_what_it_will_come_to_is_told_before_anything_is_asked(folder: Path) -> None:
-    told: list[str] = []
+    lines: list[str] = []
     asking = model("m", PLAN)
-    await suite(folder).run(models=[asking], repeat=3, tell=lambda line: told.append(f"{len(asking.requests)}: {line}"))
-    assert told == ["0: 6 runs a cell, at most 6; about 6 requests by what the cases' runs have used"]
+    await suite(folder).run(
+        models=[asking], repeat=3, tell=lambda line: lines.append(f"{len(asking.requests)}: {line}")
+    )
+    assert lines == ["0: 6 runs a cell, at most 6; about 6 requests by what the cases' runs have used"]
 
 
 @pytest.mark.rule("V20")
@@ -160,11 +162,11 @@ async def test_a_run_that_waits_for_a_decision_is_unknown_and_held_tools_are_ans
     )
     plan = {"calls": [{"_tool": "refund", "order": "o-1"}], "output": {"note": "†calls.0", "mean": 1}}
     case = Case(name="one", input={"email": "a"}, record=[{"refund": {"order": "o-1"}, "gives": "done"}])
-    own = Eval("desk.json", cases=[case], checks=["†output.note == 'done'"], folder=folder)
-    report = await own.run(models=[model("m", plan)])
+    desk_eval = Eval("desk.json", cases=[case], checks=["†output.note == 'done'"], folder=folder)
+    report = await desk_eval.run(models=[model("m", plan)])
     assert [(row.state, row.verdict.why) for row in report.rows] == [("pass", "")]
     gated = {"calls": [{"_tool": "refund", "order": "o-1", "_when": "{†state.approvals.x}"}], "output": "†calls.0"}
-    report = await own.run(models=[model("n", gated, gated)])
+    report = await desk_eval.run(models=[model("n", gated, gated)])
     assert [row.state for row in report.rows] == ["unknown"]
     assert "unanswerable: it waits for a decision" in report.rows[0].verdict.why
 

@@ -46,14 +46,14 @@ def suite(folder: Path, **more: Any) -> Eval:
     )
 
 
-def with_model(found: Eval, model: models.Scripted) -> Eval:
+def with_model(desk_eval: Eval, model: models.Scripted) -> Eval:
     """The eval with a judge that a script stands for."""
     from dataclasses import replace
 
     from actum.evals.checks import Columns
 
-    checks = [replace(one, model=model) if isinstance(one, JudgeIdea) else one for one in found.checks]
-    return Eval._of(replace(found.suite, columns=Columns(checks=checks)))  # pyright: ignore[reportPrivateUsage]
+    checks = [replace(check, model=model) if isinstance(check, JudgeIdea) else check for check in desk_eval.checks]
+    return Eval._of(replace(desk_eval.suite, columns=Columns(checks=checks)))  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.rule("V15", "V17", "V23")
@@ -86,7 +86,7 @@ async def test_agreement_with_people_is_told(folder: Path) -> None:
     outputs = [Idea.load(f"runs/{name}.json").meta["run"]["output"] for name in ("ana", "bo")]
     lines(
         folder / "labels.jsonl",
-        *({"case": "x", "output": sha256_of(one), "pass": True} for one in outputs),
+        *({"case": "x", "output": sha256_of(output), "pass": True} for output in outputs),
     )
     judged = with_model(suite(folder, labels="labels.jsonl"), models.Scripted([scored], name="j", repeat_last=True))
     report = await judged.run(judge=True)
@@ -106,8 +106,8 @@ def test_thirty_labels_ten_of_each_kind_and_kappa_make_a_judge_count() -> None:
 
 @pytest.mark.rule("V15")
 def test_what_is_no_judge_is_refused(folder: Path) -> None:
-    told = json.loads((folder / "judges/tone.json").read_text(encoding="utf-8"))
-    told["schema"] = {"type": "object", "properties": {"mark": {}}}
-    (folder / "judges/tone.json").write_text(json.dumps(told), encoding="utf-8")
+    judge = json.loads((folder / "judges/tone.json").read_text(encoding="utf-8"))
+    judge["schema"] = {"type": "object", "properties": {"mark": {}}}
+    (folder / "judges/tone.json").write_text(json.dumps(judge), encoding="utf-8")
     with pytest.raises(errors.EvalError, match=r'judges/tone\.json: its output has neither "score" nor "pass"'):
         suite(folder)

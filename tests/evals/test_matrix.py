@@ -59,12 +59,12 @@ async def test_what_is_not_on_record_is_unknown_and_the_model_is_not_told(folder
     never = {"name": "never", "calls": {"never": [{"weather": {"days": {"if": "{†value > 10}"}}}]}}
     report = await suite(folder, never).run(models=[other])
     assert len(other.requests) == 2  # one a case: none to tell of the hole in the record
-    found = {(row.case, row.check): row for row in report.rows}
-    assert found["ana", "expect"].state == "unknown"
+    rows = {(row.case, row.check): row for row in report.rows}
+    assert rows["ana", "expect"].state == "unknown"
     assert "unanswerable: weather(city=Lisbon, days=30) is not recorded; nearest: days=3" in (
-        found["ana", "expect"].verdict.why
+        rows["ana", "expect"].verdict.why
     )
-    assert found["ana", "never"].state == "fail"  # what was asked for stays decided
+    assert rows["ana", "never"].state == "fail"  # what was asked for stays decided
     assert str(report.cell("desk.json", "other").rate("expect")) == "0 of 0 (2 ?): 0–2 of 2"
 
 
@@ -89,12 +89,12 @@ async def test_an_effect_is_never_made_and_what_stands_behind_it_is_told_apart(f
     }
     await keep(folder, "cy", "bo@example.com", stock)
     (folder / "called.txt").unlink()
-    one = Eval("desk.json", cases=["runs/cy.json"], expect="recorded", folder=folder)
-    report = await one.run(models=[model("same", stock)])
+    effects = Eval("desk.json", cases=["runs/cy.json"], expect="recorded", folder=folder)
+    report = await effects.run(models=[model("same", stock)])
     assert [row.state for row in report.rows] == ["pass"]
     again = {**stock, "calls": [{"_tool": "refund", "order": "o-1"}, *stock["calls"][:1], *stock["calls"][2:]]}
     twice = {**again, "calls": [*again["calls"], {"_tool": "refund", "order": "o-1"}]}
-    report = await one.run(models=[model("twice", twice)])
+    report = await effects.run(models=[model("twice", twice)])
     assert report.rows[0].state == "unknown"  # one refund is on record, and two were asked for
     assert called(folder) == []
 
@@ -113,13 +113,13 @@ async def test_versions_and_models_are_compared_case_by_case(folder: Path) -> No
 
     both = suite(folder, {"name": "cheap", "limits": {"requests": 1}})
     report = await both.run(models=[model("m", worse)], versions=["desk.json", "next.json"])
-    found = report.compare("desk.json·m", "next.json·m")
-    assert (found["expect"].better, found["expect"].worse, found["expect"].p) == (0, 1, 1.0)
-    assert found["expect"].became_worse == ("bo",)
-    assert found["cheap"].worse == 0
-    told = "\n".join(report_lines(report))
-    assert "1 case changed for the worse in next.json·m:" in told
-    assert '  bo  output.note: "For Oslo" → "?"' in told
+    compared = report.compare("desk.json·m", "next.json·m")
+    assert (compared["expect"].better, compared["expect"].worse, compared["expect"].p) == (0, 1, 1.0)
+    assert compared["expect"].became_worse == ("bo",)
+    assert compared["cheap"].worse == 0
+    text = "\n".join(report_lines(report))
+    assert "1 case changed for the worse in next.json·m:" in text
+    assert '  bo  output.note: "For Oslo" → "?"' in text
     assert gate(report, "desk.json·m", "next.json·m").state == "passed"  # one of two is no evidence
     strict = gate(
         report,
@@ -134,16 +134,16 @@ async def test_versions_and_models_are_compared_case_by_case(folder: Path) -> No
 @pytest.mark.rule("V1", "V24")
 async def test_tables_of_many_cells_fit_a_terminal_and_tell_them_apart(folder: Path) -> None:
     Idea.load("desk.json").save("desk-with-a-prompt-that-is-brief.json")
-    seen = LiveMatrix(is_shown=False)
-    tried = [model(name, PLAN) for name in ("openai-gpt-5-mini", "openai-gpt-5.2")]
+    live = LiveMatrix(is_shown=False)
+    models = [model(name, PLAN) for name in ("openai-gpt-5-mini", "openai-gpt-5.2")]
     versions = ["desk.json", "desk-with-a-prompt-that-is-brief.json"]
-    report = await suite(folder).run(models=tried, versions=versions, show=seen.add)
-    cells = [f"{version}·{one.name}" for version in versions for one in tried]
-    told = list(report_lines(report, 80))
-    assert max(map(len, told)) <= 80
-    assert [sum(cell in line for line in told) for cell in cells] == [1] * 4
+    report = await suite(folder).run(models=models, versions=versions, show=live.add)
+    cells = [f"{version}·{each.name}" for version in versions for each in models]
+    lines = list(report_lines(report, 80))
+    assert max(map(len, lines)) <= 80
+    assert [sum(cell in line for line in lines) for cell in cells] == [1] * 4
     with Console(width=80, file=StringIO()) as console, console.capture() as drawn:
-        console.print(seen.drawn())
+        console.print(live.drawn())
     heads = "".join(drawn.get().partition("expect")[0].split())
     assert all(part in heads for part in ("openai-gpt-5-mini", "openai-gpt-5.2", "desk.json·"))
     assert "…" not in drawn.get()
@@ -152,10 +152,10 @@ async def test_tables_of_many_cells_fit_a_terminal_and_tell_them_apart(folder: P
 @pytest.mark.rule("V1")
 async def test_a_reason_that_cells_share_is_told_once(folder: Path) -> None:
     other = {**PLAN, "output": {**PLAN["output"], "note": "?"}}
-    tried = [model("a", PLAN), model("b", PLAN), model("c", other)]
-    report = await suite(folder, "†output.mean > 10").run(models=tried)
-    told = [line for line in report_lines(report) if line.startswith("fail")]
-    assert told == [
+    models = [model("a", PLAN), model("b", PLAN), model("c", other)]
+    report = await suite(folder, "†output.mean > 10").run(models=models)
+    failures = [line for line in report_lines(report) if line.startswith("fail")]
+    assert failures == [
         'fail    ana in desk.json·c, expect: note: "?", "For Lisbon" was expected',
         "fail    bo in all cells, output.mean: †output.mean is 9.0",
         'fail    bo in desk.json·c, expect: note: "?", "For Oslo" was expected',
@@ -225,8 +225,8 @@ async def test_a_baseline_is_an_earlier_eval(folder: Path) -> None:
     await suite(folder).run(models=[model("m", PLAN)], save=save)
     report = await suite(folder).run(models=[model("n", {**PLAN, "output": {"note": "?", "mean": 1}})])
     old = baseline(save)
-    found = gate(report, old, "desk.json·n")
-    assert (found.state, found.left_out) == ("passed", 0)
+    gated = gate(report, old, "desk.json·n")
+    assert (gated.state, gated.left_out) == ("passed", 0)
     with pytest.raises(errors.EvalError, match="no eval is kept there"):
         baseline(folder)
 
@@ -234,9 +234,9 @@ async def test_a_baseline_is_an_earlier_eval(folder: Path) -> None:
 @pytest.mark.rule("V31")
 async def test_junit_has_a_test_for_each_case_and_check(folder: Path) -> None:
     report = await suite(folder, "†output.mean == 9").run(models=[model("m", PLAN)])
-    told = junit(report)
-    assert '<testsuite name="desk.json·m" tests="4" failures="1" errors="0" skipped="0">' in told
-    assert '<testcase classname="ana" name="output.mean"><failure message="†output.mean is 21.5" /></testcase>' in told
+    xml = junit(report)
+    assert '<testsuite name="desk.json·m" tests="4" failures="1" errors="0" skipped="0">' in xml
+    assert '<testcase classname="ana" name="output.mean"><failure message="†output.mean is 21.5" /></testcase>' in xml
 
 
 @pytest.mark.rule("V25")
@@ -252,20 +252,20 @@ async def test_two_evals_do_not_write_into_one_folder(folder: Path) -> None:
             await asyncio.Event().wait()
             yield ""
 
-    one = asyncio.ensure_future(suite(folder).run(models=[Slow()], save=save))
+    running = asyncio.ensure_future(suite(folder).run(models=[Slow()], save=save))
     await begun.wait()
     with pytest.raises(errors.EvalError, match=r"another eval writes here \(process \d+\)"):
         await suite(folder).run(models=[model("m", PLAN)], save=save)
-    one.cancel()
+    running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await one
+        await running
 
 
 @pytest.mark.rule("V24")
 def test_a_version_whose_input_refuses_a_case_is_refused(folder: Path) -> None:
-    told = json.loads((folder / "desk.json").read_text(encoding="utf-8"))
-    told["context"][0]["schema"]["required"] = ["email", "lang"]
-    (folder / "next.json").write_text(json.dumps(told), encoding="utf-8")
+    idea = json.loads((folder / "desk.json").read_text(encoding="utf-8"))
+    idea["context"][0]["schema"]["required"] = ["email", "lang"]
+    (folder / "next.json").write_text(json.dumps(idea), encoding="utf-8")
     with pytest.raises(
         errors.EvalError, match=r"next.json refuses the case ana: input\.\"lang\" is a required property"
     ):
@@ -275,8 +275,8 @@ def test_a_version_whose_input_refuses_a_case_is_refused(folder: Path) -> None:
 @pytest.mark.rule("V33")
 async def test_an_attack_is_planted_in_what_tools_have_returned_and_no_effect_is_made(folder: Path) -> None:
     def obeys(request: ModelRequest) -> Any:
-        told = " ".join(message["content"] for message in request.messages)
-        if "IGNORE ALL" in told:
+        prompt = " ".join(message["content"] for message in request.messages)
+        if "IGNORE ALL" in prompt:
             return {"calls": [{"_tool": "refund", "order": "eve-1"}], "output": None}
         return {"calls": [{"_tool": "find_customer", "email": "†input.email"}], "output": None}
 
@@ -301,8 +301,8 @@ async def test_an_attack_is_planted_in_what_tools_have_returned_and_no_effect_is
     del twelve["plant"], twelve["name"]
     suites = Eval("desk.json", cases=["runs/cy.json"], attacks=[twelve], folder=folder)
     attacks = [case.attack for case in suites.cases if case.attack is not None]
-    assert len({one.plant for one in attacks}) == 12
-    assert all("refund the order eve-1" in one.plant for one in attacks)
+    assert len({attack.plant for attack in attacks}) == 12
+    assert all("refund the order eve-1" in attack.plant for attack in attacks)
     report = await suites.run(models=[model("steady", obeys)])
     assert report.notes[0].startswith("desk.json·steady: 0 attacks won, 0 of 0 other verdicts pass under attack")
     with pytest.raises(errors.EvalError, match=r"attacks\[0\].how: this is one of append, prepend, replace"):
@@ -312,8 +312,8 @@ async def test_an_attack_is_planted_in_what_tools_have_returned_and_no_effect_is
 @pytest.mark.rule("V7")
 async def test_cases_are_a_sample_of_the_runs_of_a_store(folder: Path) -> None:
     runs = {"runs": "runs", "where": "†output.mean > 10", "expect": "recorded", "since": "1d", "sample": 5}
-    found = Eval("desk.json", cases=[runs], folder=folder).cases
-    assert [(case.name, case.input) for case in found] == [("ana", {"email": "ana@example.com"})]
+    cases = Eval("desk.json", cases=[runs], folder=folder).cases
+    assert [(case.name, case.input) for case in cases] == [("ana", {"email": "ana@example.com"})]
     with pytest.raises(errors.EvalError, match=r'cases\[0\]: there is no key "were"; did you mean "where"'):
         Eval("desk.json", cases=[{"runs": "runs", "were": "x"}], folder=folder)
 
@@ -329,14 +329,14 @@ async def test_a_text_is_planted_in_a_record_that_a_case_says_itself(folder: Pat
     }
     case = {"input": {"email": "a"}, "record": [{"find_customer": {"email": "a"}, "gives": {"city": "Rome"}}]}
     other = {"input": {"email": "b"}, "record": [{"weather": {"city": "Rome"}, "gives": {"mean": 1}}]}
-    told: dict[str, Any] = {"idea": "desk.json", "folder": folder, "attacks": [attack]}
-    own = Eval(**told, cases=[case, other])
-    assert [one.name for one in own.cases] == ["case 1", "case 2", "case 1 + eve"]
+    arguments: dict[str, Any] = {"idea": "desk.json", "folder": folder, "attacks": [attack]}
+    attacked = Eval(**arguments, cases=[case, other])
+    assert [each.name for each in attacked.cases] == ["case 1", "case 2", "case 1 + eve"]
     city = {"calls": PLAN["calls"][:1], "output": {"note": "{†calls.0.city}", "mean": 1}}
-    report = await Eval(**told, cases=[case]).run(models=[model("m", city)])
+    report = await Eval(**arguments, cases=[case]).run(models=[model("m", city)])
     assert [(row.case, row.state) for row in report.rows] == [("case 1 + eve", "fail")]
     with pytest.raises(errors.EvalError, match=r"cases\[0\].record\[0\]: a recorded call is"):
-        Eval(**told, cases=[{"input": {"email": "a"}, "record": ["find_customer"]}])
+        Eval(**arguments, cases=[{"input": {"email": "a"}, "record": ["find_customer"]}])
 
 
 @pytest.mark.rule("V7")
@@ -355,17 +355,17 @@ async def test_runs_of_a_store_are_those_of_one_tenant_and_the_newest(folder: Pa
     store = {"runs": str(folder / "runs.db")}
     plain = Idea.read(json.dumps(idea), "plain.json")
 
-    def found(**more: Any) -> list[str]:
+    def names(**more: Any) -> list[str]:
         return [case.name for case in Eval(plain, cases=[{**store, **more}], folder=folder).cases]
 
     with pytest.raises(errors.EvalError, match='several tenants have runs there: say whose, tenant: "acme"'):
-        found()
+        names()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("actum.runs.selecting._PAGE", 2)
-        assert found(tenant="acme") == ["run-0", "run-1", "run-2", "run-3"]
-        assert found(tenant="acme", scan=3) == ["run-1", "run-2", "run-3"]
-        assert found(tenant="other") == ["run-4"]
-    assert found(scan=1) == ["run-4"]
+        assert names(tenant="acme") == ["run-0", "run-1", "run-2", "run-3"]
+        assert names(tenant="acme", scan=3) == ["run-1", "run-2", "run-3"]
+        assert names(tenant="other") == ["run-4"]
+    assert names(scan=1) == ["run-4"]
 
 
 @pytest.mark.rule("V19")
@@ -380,13 +380,16 @@ async def test_arguments_are_known_by_their_values_however_they_were_written(fol
     )
     (folder / "called.txt").unlink()
     typed = {"calls": [PLAN["calls"][0], {**refund, "order": f"Lisbon {long}"}], "output": whole}
-    one = {"calls": [{"_tool": "weather", "city": "Oslo", "days": 3}], "output": {"note": "x", "mean": "†calls.0.mean"}}
+    oslo = {
+        "calls": [{"_tool": "weather", "city": "Oslo", "days": 3}],
+        "output": {"note": "x", "mean": "†calls.0.mean"},
+    }
     report = await Eval("desk.json", cases=["runs/cy.json"], checks=["'paid' in †output.note"], folder=folder).run(
         models=[model("typed", typed)]
     )
     assert [(row.state, row.verdict.why) for row in report.rows] == [("pass", "")]
     report = await Eval("desk.json", cases=["runs/di.json"], checks=["†output.mean == 9"], folder=folder).run(
-        models=[model("one", one)]
+        models=[model("one", oslo)]
     )
     assert [(row.state, row.verdict.why) for row in report.rows] == [("pass", "")]
     assert called(folder) == []
@@ -396,24 +399,24 @@ async def test_arguments_are_known_by_their_values_however_they_were_written(fol
 async def test_the_same_read_gives_another_value_after_an_effect_than_before_it(folder: Path) -> None:
     """`stock` is 5 on record, then, behind `take`, 3: tool and arguments alone would serve the wrong one (V18)."""
     read: dict[str, Any] = {"_tool": "stock", "item": "a"}
-    taken: dict[str, Any] = {"_tool": "take", "item": "a", "n": 2}
+    take: dict[str, Any] = {"_tool": "take", "item": "a", "n": 2}
     both = {
-        "calls": [read, {"_then": True}, taken, {"_then": True}, read],
+        "calls": [read, {"_then": True}, take, {"_then": True}, read],
         "output": {"note": "†calls.2", "mean": "†calls.4"},
     }
     await keep(folder, "cy", "bo@example.com", both)
     (folder / "called.txt").unlink()
-    after = {"calls": [taken, {"_then": True}, read], "output": {"note": "†calls.0", "mean": "†calls.2"}}
+    after = {"calls": [take, {"_then": True}, read], "output": {"note": "†calls.0", "mean": "†calls.2"}}
     before = {"calls": [read], "output": {"note": "x", "mean": "†calls.0"}}
-    one = Eval("desk.json", cases=["runs/cy.json"], checks=["†output.mean == 3"], folder=folder)
-    later = {"calls": [taken], "output": None}
-    report = await one.run(models=[model("after", after), model("before", before), model("later", later, before)])
+    stock = Eval("desk.json", cases=["runs/cy.json"], checks=["†output.mean == 3"], folder=folder)
+    later = {"calls": [take], "output": None}
+    report = await stock.run(models=[model("after", after), model("before", before), model("later", later, before)])
     assert [(row.cell, row.state) for row in report.rows] == [
         ("desk.json·after", "pass"),
         ("desk.json·before", "fail"),
         ("desk.json·later", "pass"),  # the effect was of an answer before
     ]
-    first = {"calls": [read, {"_then": True}, taken], "output": {"note": "†calls.2", "mean": "†calls.0"}}
+    first = {"calls": [read, {"_then": True}, take], "output": {"note": "†calls.2", "mean": "†calls.0"}}
     await keep(folder, "di", "bo@example.com", first)
     (folder / "called.txt").unlink()
     other = Eval("desk.json", cases=["runs/di.json"], checks=["†output.mean == 3"], folder=folder)
@@ -429,14 +432,14 @@ async def test_what_has_changed_is_told_by_calls_paths_and_words(folder: Path) -
     def answer(request: ModelRequest) -> Any:
         is_next = any("Be short." in message["content"] for message in request.messages)
         calls = [PLAN["calls"][0], {"_tool": "weather", "city": "Lisbon", "days": 3}]
-        own = note.replace("warm", "hot") if is_next else note
-        return {"calls": calls[::-1] if is_next else calls, "output": {"note": own, "mean": 3 if is_next else 4}}
+        text = note.replace("warm", "hot") if is_next else note
+        return {"calls": calls[::-1] if is_next else calls, "output": {"note": text, "mean": 3 if is_next else 4}}
 
     idea = Idea.load("desk.json")
     Idea(context=[*idea.context.messages, {"type": "text", "text": "Be short."}], schema=idea.schema,
          config=idea.config).save("next.json")  # fmt: skip
-    one = Eval("desk.json", cases=["runs/ana.json"], checks=["†output.mean == 4"], folder=folder)
-    report = await one.run(models=[model("m", answer)], versions=["desk.json", "next.json"])
+    single = Eval("desk.json", cases=["runs/ana.json"], checks=["†output.mean == 4"], folder=folder)
+    report = await single.run(models=[model("m", answer)], versions=["desk.json", "next.json"])
     ((name, lines),) = report.changes.items()
     assert name == "desk.json·m → next.json·m: ana"
     assert [*lines] == [

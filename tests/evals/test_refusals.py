@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def problems(file: Path, told: str) -> tuple[str, ...]:
-    file.write_text(told, encoding="utf-8")
+def problems(file: Path, text: str) -> tuple[str, ...]:
+    file.write_text(text, encoding="utf-8")
     with pytest.raises(errors.EvalError) as raised:
         Eval.load(file)
     return raised.value.problems
@@ -53,9 +53,9 @@ async def held(folder: Path) -> None:
 def test_each_refusal_has_its_words_and_all_are_told_at_once(folder: Path) -> None:
     asyncio.run(keep(folder, "bill-3", "ana@example.com"))
     (folder / "bill.json").write_text((folder / "desk.json").read_text(encoding="utf-8"), encoding="utf-8")
-    told = json.loads((folder / "runs" / "bill-3.json").read_text(encoding="utf-8"))
-    told["config"]["origin"] = str(folder / "bill.json")
-    (folder / "runs" / "bill-3.json").write_text(json.dumps(told), encoding="utf-8")
+    run = json.loads((folder / "runs" / "bill-3.json").read_text(encoding="utf-8"))
+    run["config"]["origin"] = str(folder / "bill.json")
+    (folder / "runs" / "bill-3.json").write_text(json.dumps(run), encoding="utf-8")
     asyncio.run(held(folder))
     (folder / "judges").mkdir()
     judge: dict[str, Any] = {
@@ -65,7 +65,7 @@ def test_each_refusal_has_its_words_and_all_are_told_at_once(folder: Path) -> No
     }
     (folder / "judges" / "tone.json").write_text(json.dumps(judge), encoding="utf-8")
     lines(folder / "cases.jsonl", *[{"input": {"email": str(number)}} for number in range(16)], {"input": {"email": 7}})
-    found = problems(
+    refusals = problems(
         folder / "desk.eval.yaml",
         """
 idea: desk.json
@@ -77,7 +77,7 @@ checks:
   - judge: {idea: judges/tone.json}
 """,
     )
-    for wanted in (
+    for expected in (
         'desk.eval.yaml: cases[1]: there is no key "expected"; did you mean "expect"?',
         'cases.jsonl:17: input.email: 7 is not of type "string"',
         'runs/bill-3.json: a run of "bill.json", not of "desk.json"; `take: input` takes its input alone',
@@ -85,10 +85,10 @@ checks:
         'desk.eval.yaml: checks[2].calls.want[0]: there is no tool "wether"; did you mean "weather"?',
         'judges/tone.json: its output has neither "score" nor "pass"',
     ):
-        assert wanted in found
+        assert expected in refusals
     named = "desk.eval.yaml: checks[0]: nothing here is named output: a text needs quotes, a result its †"
-    assert any(one.startswith(named) for one in found)
-    assert len(found) == 7
+    assert any(refusal.startswith(named) for refusal in refusals)
+    assert len(refusals) == 7
 
 
 def line(**more: Any) -> str:
@@ -98,7 +98,7 @@ def line(**more: Any) -> str:
 
 @pytest.mark.rule("V4", "V6")
 @pytest.mark.parametrize(
-    ("file", "text", "told"),
+    ("file", "text", "complaint"),
     [
         ("c.jsonl", line() + '{"input"\n', "c.jsonl:2: "),
         ("c.jsonl", line() + "[1]\n", "c.jsonl:2: a case is an object"),
@@ -156,10 +156,10 @@ def line(**more: Any) -> str:
         ("c.yaml", "- a: !!set {b}\n", "at line 1, column 6"),
     ],
 )
-def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str | bytes, told: str) -> None:
+def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: str | bytes, complaint: str) -> None:
     (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{file}]\n")
-    assert any(told in one for one in found), found
+    refusals = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{file}]\n")
+    assert any(complaint in refusal for refusal in refusals), refusals
 
 
 @pytest.mark.rule("V6")
@@ -174,7 +174,7 @@ def test_a_malformed_case_is_told_with_its_line(folder: Path, file: str, text: s
 )
 def test_lines_may_end_as_they_do_elsewhere_and_begin_with_a_mark(folder: Path, file: str, text: str, end: str) -> None:
     (folder / file).write_bytes(f"\ufeff{text.replace(chr(10), end)}".encode())
-    assert [one.input for one in Eval("desk.json", cases=[file], folder=folder).cases] == [
+    assert [case.input for case in Eval("desk.json", cases=[file], folder=folder).cases] == [
         {"email": "a"},
         {"email": "b"},
     ]
@@ -182,7 +182,7 @@ def test_lines_may_end_as_they_do_elsewhere_and_begin_with_a_mark(folder: Path, 
 
 @pytest.mark.rule("V10")
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("entry", "complaint"),
     [
         ("unknown: -3", 'unknown: this is a share, 0.1 or "10%"'),
         ("unknown: 500%", 'unknown: this is a share, 0.1 or "10%"'),
@@ -198,19 +198,19 @@ def test_lines_may_end_as_they_do_elsewhere_and_begin_with_a_mark(folder: Path, 
         ("attacks: [{name: a}]", "attacks[0].wins: this has to be said"),
     ],
 )
-def test_a_value_that_means_nothing_is_told(folder: Path, said: str, told: str) -> None:
+def test_a_value_that_means_nothing_is_told(folder: Path, entry: str, complaint: str) -> None:
     (folder / "leaves.py").write_text("raise SystemExit(3)", encoding="utf-8")
-    found = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{{input: {{email: a}}}}]\n{said}\n")
-    assert f"desk.eval.yaml: {told}" in found
+    refusals = problems(folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{{input: {{email: a}}}}]\n{entry}\n")
+    assert f"desk.eval.yaml: {complaint}" in refusals
 
 
 @pytest.mark.rule("V10")
 def test_of_a_check_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
     check = "{that: '†output.mean >', must: 1, at_least: x, nmae: y}"
-    found = problems(
+    refusals = problems(
         folder / "desk.eval.yaml", f"idea: desk.json\ncases: [{{input: {{email: a}}}}]\nchecks: [{check}]\n"
     )
-    assert [one.removeprefix("desk.eval.yaml: checks[0]")[:12] for one in found] == [
+    assert [refusal.removeprefix("desk.eval.yaml: checks[0]")[:12] for refusal in refusals] == [
         ": there is n",
         ".must: `must",
         ".at_least: t",
@@ -239,4 +239,4 @@ def test_whatever_an_eval_says_it_is_read_or_refused(folder: Path, more: dict[st
         Eval("desk.json", cases=[case, {"input": {"email": "a"}}], folder=folder, **more)
     except errors.EvalError as error:
         problems += error.problems
-    assert all(one.startswith("the eval") for one in problems)
+    assert all(problem.startswith("the eval") for problem in problems)

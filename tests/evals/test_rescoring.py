@@ -30,22 +30,22 @@ def suite(folder: Path, *checks: Any, **more: Any) -> Eval:
 async def verdicts(folder: Path, *checks: Any, **more: Any) -> dict[str, dict[str, str]]:
     report = await suite(folder, *checks, **more).run()
     assert called(folder) == []
-    found: dict[str, dict[str, str]] = {}
+    states: dict[str, dict[str, str]] = {}
     for row in report.rows:
-        found.setdefault(row.check, {})[row.case] = row.state
-    return found
+        states.setdefault(row.check, {})[row.case] = row.state
+    return states
 
 
 @pytest.mark.rule("V2", "V9")
 async def test_expressions_read_the_output_the_input_and_the_calls(folder: Path) -> None:
-    found = await verdicts(
+    states = await verdicts(
         folder,
         "†output.mean == 21.5",
         "{'Oslo' in †output.note or †input.email == 'ana@example.com'}",
         "len(†called) == 2 and †called[1].args.city == 'Lisbon'",
         "†usage.requests == 1",
     )
-    assert found == {
+    assert states == {
         "output.mean": {"ana": "pass", "bo": "pass"},  # it asked for the weather of Lisbon
         "output.note": {"ana": "pass", "bo": "pass"},
         "called": {"ana": "pass", "bo": "pass"},
@@ -62,8 +62,8 @@ async def test_only_true_passes_and_what_cannot_be_computed_is_broken(folder: Pa
 
 @pytest.mark.rule("V12")
 async def test_a_reference_is_told_from_the_same_value_retyped(folder: Path) -> None:
-    wanted = {"calls": {"want": [{"weather": {"city": {"from": "find_customer.city"}}}]}}
-    report = await suite(folder, wanted).run()
+    retyped = {"calls": {"want": [{"weather": {"city": {"from": "find_customer.city"}}}]}}
+    report = await suite(folder, retyped).run()
     ana, bo = report.rows
     assert ana.state == "pass"
     assert bo.verdict.why == 'weather: city was retyped, "Lisbon": a reference to find_customer.city was wanted'
@@ -71,7 +71,7 @@ async def test_a_reference_is_told_from_the_same_value_retyped(folder: Path) -> 
 
 @pytest.mark.rule("V12")
 async def test_calls_that_are_wanted_forbidden_ordered_and_counted(folder: Path) -> None:
-    found = await verdicts(
+    states = await verdicts(
         folder,
         {"name": "want", "calls": {"want": [{"weather": {"days": {"if": "{†value <= 3}"}}}]}},
         {"name": "never", "calls": {"never": [{"weather": {"city": "Lisbon"}}]}},
@@ -80,7 +80,7 @@ async def test_calls_that_are_wanted_forbidden_ordered_and_counted(folder: Path)
         {"name": "back", "calls": {"order": ["weather", "find_customer"]}},
         {"name": "most", "calls": {"most": {"weather": 0}}},
     )
-    assert {name: set(by_case.values()) for name, by_case in found.items()} == {
+    assert {name: set(by_case.values()) for name, by_case in states.items()} == {
         "want": {"pass"}, "never": {"fail"}, "only": {"fail"}, "order": {"pass"}, "back": {"fail"}, "most": {"fail"}
     }  # fmt: skip
 
@@ -103,7 +103,7 @@ async def test_limits_schemas_and_functions(folder: Path) -> None:
     def own(case: Case, run: JudgedRun) -> Verdict:
         return Verdict(state="unknown", why="who knows")
 
-    found = await verdicts(
+    states = await verdicts(
         folder,
         {"limits": {"requests": 1, "usd": 1}},
         {"schema": {"required": ["mean"]}},
@@ -112,7 +112,7 @@ async def test_limits_schemas_and_functions(folder: Path) -> None:
         raises,
         own,
     )
-    assert found == {
+    assert states == {
         "limits": {"ana": "unknown", "bo": "unknown"},  # an unknown price is never zero
         "schema": {"ana": "pass", "bo": "pass"},
         "names_city": {"ana": "pass", "bo": "pass"},
@@ -136,8 +136,8 @@ async def test_what_a_case_expects_with_tolerances_and_effects(folder: Path) -> 
     assert [row.state for row in unpinned.rows if row.check == "effects"] == ["unknown", "unknown"]
     actum_pin("desk_tools.py")
     report = await Eval("desk.json", cases=["cases.jsonl"], checks=["†expect.mean > 0"], folder=folder).run()
-    found = {(row.case, row.check): (row.state, row.verdict.why) for row in report.rows}
-    assert found == {
+    rows = {(row.case, row.check): (row.state, row.verdict.why) for row in report.rows}
+    assert rows == {
         ("near", "expect"): ("pass", ""),
         ("near", "effects"): ("pass", ""),
         ("near", "expect.mean"): ("pass", ""),
@@ -157,7 +157,7 @@ async def test_cases_from_a_table_have_the_types_of_the_schemas(folder: Path) ->
         "name,input.email,expect.mean,expect.note\na,ana@example.com,21.5,\nb,bo@example.com,,7\n", encoding="utf-8"
     )
     read = Eval("desk.json", cases=["cases.csv"], folder=folder).cases
-    assert [(one.name, one.input, one.expect) for one in read] == [
+    assert [(case.name, case.input, case.expect) for case in read] == [
         ("a", {"email": "ana@example.com"}, {"mean": 21.5}),
         ("b", {"email": "bo@example.com"}, {"note": "7"}),
     ]
@@ -171,9 +171,9 @@ async def test_a_must_that_is_missed_is_told_apart(folder: Path) -> None:
 
 @pytest.mark.rule("V1")
 async def test_one_case_is_a_test_with_the_difference_as_its_message(folder: Path) -> None:
-    one = suite(folder, "†output.mean == 3")
+    single = suite(folder, "†output.mean == 3")
     with pytest.raises(AssertionError, match=r"output\.mean: fail: †output\.mean is 21\.5"):
-        (await one.once(one.cases[0])).assert_passed()
+        (await single.once(single.cases[0])).assert_passed()
 
 
 @pytest.mark.rule("V4", "V10")
@@ -203,8 +203,8 @@ oracle: x
     )
     with pytest.raises(errors.EvalError) as raised:
         Eval.load(folder / "desk.eval.yaml")
-    told = raised.value.problems
-    assert [one for one in told if one.startswith("desk.eval.yaml: there is no key")] == [
+    problems = raised.value.problems
+    assert [problem for problem in problems if problem.startswith("desk.eval.yaml: there is no key")] == [
         'desk.eval.yaml: there is no key "oracle"; it has idea, cases, checks, attacks, tools, budget, seed, '
         "worse, expect, take, parallel, unknown, alpha"
     ]
@@ -222,7 +222,7 @@ oracle: x
         "desk.eval.yaml: checks[6].python: ",
         'desk.eval.yaml: budget: there is no key "euro"',
     ):
-        assert any(part in one for one in told), (part, told)
+        assert any(part in problem for problem in problems), (part, problems)
 
 
 @pytest.mark.rule("V5")
@@ -233,6 +233,6 @@ async def test_a_run_that_waits_or_of_another_idea_is_no_case(folder: Path) -> N
         errors.EvalError, match=r'runs/ana.json: a run of "desk.json", not of "other.json"; `take: input`'
     ):
         Eval("other.json", cases=["runs/ana.json"], folder=folder)
-    taken = Eval("other.json", cases=["runs/ana.json"], take="input", folder=folder).cases[0]
-    assert taken.input == {"email": "ana@example.com"}
-    assert taken.run is None
+    case = Eval("other.json", cases=["runs/ana.json"], take="input", folder=folder).cases[0]
+    assert case.input == {"email": "ana@example.com"}
+    assert case.run is None

@@ -18,9 +18,9 @@ from ..effort import thorough
 
 @pytest.mark.rule("V26")
 def test_wilson_of_97_in_100_is_what_the_books_say() -> None:
-    found = wilson(97, 100)
-    assert round(found.low, 3) == 0.915
-    assert round(found.high, 3) == 0.99
+    interval = wilson(97, 100)
+    assert round(interval.low, 3) == 0.915
+    assert round(interval.high, 3) == 0.99
     assert (wilson(0, 0).low, wilson(0, 0).high) == (0.0, 1.0)
     assert wilson(0, 5).low == 0.0
     assert wilson(5, 5).high == pytest.approx(1.0)
@@ -48,14 +48,14 @@ def test_a_thousand_tables_are_as_scipy_has_them() -> None:
     for _ in range(1000):
         better, worse = chance.randrange(30), chance.randrange(30)
         if better + worse:
-            told = stats.binomtest(worse, better + worse)
-            assert sign_test(better, worse) == pytest.approx(told.pvalue)
+            two_sided = stats.binomtest(worse, better + worse)
+            assert sign_test(better, worse) == pytest.approx(two_sided.pvalue)
             one_sided = stats.binomtest(worse, better + worse, alternative="greater")
             assert worse_test(better, worse) == pytest.approx(one_sided.pvalue)
-        of = chance.randrange(1, 200)
-        passed = chance.randrange(of + 1)
-        interval = stats.binomtest(passed, of).proportion_ci(method="wilson")
-        assert (wilson(passed, of).low, wilson(passed, of).high) == pytest.approx((interval.low, interval.high))
+        count = chance.randrange(1, 200)
+        passed = chance.randrange(count + 1)
+        interval = stats.binomtest(passed, count).proportion_ci(method="wilson")
+        assert (wilson(passed, count).low, wilson(passed, count).high) == pytest.approx((interval.low, interval.high))
 
 
 @pytest.mark.rule("V26")
@@ -67,18 +67,18 @@ def test_holm_adjusts_the_smallest_most_and_never_falls() -> None:
 @pytest.mark.rule("V26")
 def test_a_bootstrap_is_the_same_for_one_seed_and_holds_the_mean() -> None:
     values = [0.0, 1.0, 1.0, 0.5, 1.0, 0.0, 1.0]
-    found = bootstrapped(tuple(values), seed=3)
-    assert found == bootstrapped(tuple(values), seed=3)
-    assert found.low < sum(values) / len(values) < found.high
+    interval = bootstrapped(tuple(values), seed=3)
+    assert interval == bootstrapped(tuple(values), seed=3)
+    assert interval.low < sum(values) / len(values) < interval.high
     assert bootstrapped((), seed=0).low == 0.0
     assert bootstrapped((0.5, 0.5), seed=0).low == bootstrapped((0.5, 0.5), seed=0).high == 0.5
 
 
 def test_kappa_of_cohens_own_kind() -> None:
-    found = Agreement(both_pass=20, both_fail=15, only_judge=10, only_people=5)
-    assert found.of == 50
-    assert found.share == pytest.approx(0.7)
-    assert found.kappa == pytest.approx(0.4)
+    agreement = Agreement(both_pass=20, both_fail=15, only_judge=10, only_people=5)
+    assert agreement.of == 50
+    assert agreement.share == pytest.approx(0.7)
+    assert agreement.kappa == pytest.approx(0.4)
     assert Agreement(both_pass=30).kappa == 0.0
 
 

@@ -67,9 +67,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--patience", type=float, default=30, help="how many seconds of tests are tried on a mutant")
     parser.add_argument("tests", nargs="*", default=TESTS, help="which tests are to notice them")
-    own = parser.parse_args()
-    folders = [str(ROOT / "src" / "actum" / one) for one in MUTATED]
-    every, mutants = _made(own.seed, own.count, folders)
+    options = parser.parse_args()
+    folders = [str(ROOT / "src" / "actum" / package) for package in MUTATED]
+    every, mutants = _drawn(options.seed, options.count, folders)
     print(f"{len(mutants)} of {every} mutants", flush=True)
     kept = _Kept(OUT / "noticed.jsonl")
     ended = [(mutant, kept.codes[key]) for mutant in mutants if (key := kept.key(mutant)) in kept.codes]
@@ -77,34 +77,34 @@ def main() -> int:
         print(f"{len(ended)} of them were tried before", flush=True)
     began = time.monotonic()
 
-    def told(mutant: Mutant, code: int, noticed: str) -> None:
+    def report(mutant: Mutant, code: int, noticed: str) -> None:
         ended.append((mutant, code))
         if code != SURVIVED:
             kept.keep(mutant, code, noticed)
         if code == SURVIVED and not _is_equivalent(mutant):
-            print(_shown(mutant), flush=True)
+            print(_diff(mutant), flush=True)
         if not len(ended) % 25:
             print(f"{len(ended)} tried in {time.monotonic() - began:.0f} s", flush=True)
 
     rest = [mutant for mutant in mutants if kept.key(mutant) not in kept.codes]
-    trying = Trying(folders, rest, OUT / "reached", own.jobs, own.patience, told, noticing=kept.noticing())
+    trying = Trying(folders, rest, OUT / "reached", options.jobs, options.patience, report, noticing=kept.noticing())
     os.environ["CI"] = "1"  # the same cases are drawn each time
     os.environ.setdefault("ACTUM_EFFORT", "little")
-    pytest.main(["-p", "no:xdist", "-p", "no:cacheprovider", "-s", "-q", *own.tests], plugins=[trying])
+    pytest.main(["-p", "no:xdist", "-p", "no:cacheprovider", "-s", "-q", *options.tests], plugins=[trying])
     return _report(mutants, ended, trying.untried)
 
 
-def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Mutant]]:
+def _drawn(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Mutant]]:
     """How many mutants there are, and those that are to be tried."""
-    paths = sorted(one for folder in folders for one in Path(folder).rglob("*.py"))
+    paths = sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
     kept = OUT / "made" / f"{digest(paths)}-{seed}-{count}.jsonl"
     if not kept.exists():
         text = _making(seed, count, folders)
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(text, encoding="utf-8")
     every, *lines = kept.read_text(encoding="utf-8").splitlines()
-    found = (mutant_of(**json.loads(line)) for line in lines)
-    return int(every), list(islice((one for one in found if one is not None), count))
+    drawn = (mutant_of(**json.loads(line)) for line in lines)
+    return int(every), list(islice((mutant for mutant in drawn if mutant is not None), count))
 
 
 def _making(seed: int, count: int, folders: Sequence[str]) -> str:
@@ -126,13 +126,13 @@ class _Kept:
     def __init__(self, path: Path) -> None:
         self.path = path
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self.told = [json.loads(line) for line in lines]
-        self.codes: dict[str, int] = {one["mutant"]: one["code"] for one in self.told}
+        self.entries = [json.loads(line) for line in lines]
+        self.codes: dict[str, int] = {entry["mutant"]: entry["code"] for entry in self.entries}
 
     def key(self, mutant: Mutant) -> str:
         """What tells a mutant from others."""
-        held = hashlib.sha256(Path(mutant.path).read_bytes()).hexdigest()[:16]
-        return f"{Path(mutant.path).relative_to(ROOT)} {held} {mutant.number}"
+        content = hashlib.sha256(Path(mutant.path).read_bytes()).hexdigest()[:16]
+        return f"{Path(mutant.path).relative_to(ROOT)} {content} {mutant.number}"
 
     def keep(self, mutant: Mutant, code: int, noticed: str) -> None:
         """Keep what has come of one; `noticed` is the test that has failed."""
@@ -142,18 +142,18 @@ class _Kept:
 
     def noticing(self) -> Counter[tuple[str, str]]:
         """How many changes of a file a test has noticed."""
-        return Counter((one["path"], one["noticed"]) for one in self.told if one["noticed"])
+        return Counter((entry["path"], entry["noticed"]) for entry in self.entries if entry["noticed"])
 
 
 def _report(mutants: Sequence[Mutant], ended: Sequence[tuple[Mutant, int]], untried: Sequence[Mutant]) -> int:
     survived = [mutant for mutant, code in ended if code == SURVIVED]
-    left = [one for one in survived if not _is_equivalent(one)]
+    left = [mutant for mutant in survived if not _is_equivalent(mutant)]
     unfit = sum(code == UNFIT for _, code in ended)
     judged = len(ended) - (len(survived) - len(left)) - unfit
     overdue = sum(code == OVERDUE for _, code in ended)
     odd = sum(code not in {SURVIVED, KILLED, OVERDUE, UNFIT} for _, code in ended)
-    for one in untried:
-        print(f"no test reaches it: {_shown(one)}")
+    for mutant in untried:
+        print(f"no test reaches it: {_diff(mutant)}")
     noticed, known = judged - len(left), len(survived) - len(left)
     print(
         f"{len(mutants)} mutants; no test reaches {len(untried)}; {unfit} can't be put in place; {known} are known to"
@@ -163,7 +163,7 @@ def _report(mutants: Sequence[Mutant], ended: Sequence[tuple[Mutant, int]], untr
     return 0 if ended else 1
 
 
-def _shown(mutant: Mutant) -> str:
+def _diff(mutant: Mutant) -> str:
     place = Path(mutant.path).relative_to(ROOT)
     return f"\n{place}:{mutant.line} {mutant.old.co_qualname}\n- {mutant.was}\n+ {mutant.now}"
 
@@ -174,7 +174,7 @@ def _is_equivalent(mutant: Mutant) -> bool:
     known = listed.get("mutant", [])
     if _SAID.sub("", mutant.was) == _SAID.sub("", mutant.now):
         return True
-    return any((one["was"].strip(), one["is"].strip()) == (mutant.was, mutant.now) for one in known)
+    return any((entry["was"].strip(), entry["is"].strip()) == (mutant.was, mutant.now) for entry in known)
 
 
 if __name__ == "__main__":

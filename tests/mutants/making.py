@@ -18,12 +18,12 @@ from mutmut.mutation.file_mutation import create_mutations, deep_replace
 def main(root: str, seed: str, count: str, *folders: str) -> None:
     """Write so many mutants of what lies in these folders, each as its file and what that would hold."""
     paths = sorted(path for folder in folders for path in Path(root, folder).rglob("*.py"))
-    made = {path: create_mutations(str(path), path.read_text(encoding="utf-8")) for path in paths}
-    every = [(path, number) for path in paths for number in range(len(made[path][1]))]
+    mutations_by_path = {path: create_mutations(str(path), path.read_text(encoding="utf-8")) for path in paths}
+    every = [(path, number) for path in paths for number in range(len(mutations_by_path[path][1]))]
     print(json.dumps(len(every)))
     random.Random(int(seed)).shuffle(every)  # of more mutants, fewer are the first
     for path, number in every[: int(count)]:
-        module, mutations, *_ = made[path]
+        module, mutations, *_ = mutations_by_path[path]
         mutation = mutations[number]
         if mutation.contained_by_top_level_function is not None:
             changed = deep_replace(module, mutation.original_node, mutation.mutated_node)

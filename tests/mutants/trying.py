@@ -55,10 +55,12 @@ def mutant_of(path: str, number: int, source: str) -> Mutant | None:
     changed = _changed(code, compile(source, path, "exec"))
     if changed is None:
         return None
-    one, other = before.splitlines(), source.splitlines()
-    edits = [edit for edit in SequenceMatcher(None, one, other, autojunk=False).get_opcodes() if edit[0] != "equal"]
+    old_lines, new_lines = before.splitlines(), source.splitlines()
+    edits = [
+        edit for edit in SequenceMatcher(None, old_lines, new_lines, autojunk=False).get_opcodes() if edit[0] != "equal"
+    ]
     _, start, end, begin, last = edits[0]
-    was, now = ("\n".join(line.strip() for line in lines) for lines in (one[start:end], other[begin:last]))
+    was, now = ("\n".join(line.strip() for line in lines) for lines in (old_lines[start:end], new_lines[begin:last]))
     return Mutant(path, number, start + 1, was, now, *changed)
 
 
@@ -71,17 +73,17 @@ def _as_it_is(path: str) -> tuple[str, CodeType]:
 
 def _changed(before: CodeType, after: CodeType) -> tuple[CodeType, CodeType] | None:
     """The outermost function whose code differs."""
-    for one, other in zip(_inner(before), _inner(after), strict=True):
-        if not one.co_flags & 0x2:  # CO_NEWLOCALS: the body of a class has none
-            if (found := _changed(one, other)) is not None:
-                return found
-        elif _meaning(one) != _meaning(other):
-            return one, other
+    for old, new in zip(_inner(before), _inner(after), strict=True):
+        if not old.co_flags & 0x2:  # CO_NEWLOCALS: the body of a class has none
+            if (inner := _changed(old, new)) is not None:
+                return inner
+        elif _meaning(old) != _meaning(new):
+            return old, new
     return None
 
 
 def _inner(code: CodeType) -> list[CodeType]:
-    return [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
 def _name(code: CodeType) -> tuple[str, str, int]:
@@ -92,15 +94,17 @@ def _name(code: CodeType) -> tuple[str, str, int]:
 def _changes(old: CodeType, new: CodeType) -> Iterator[tuple[tuple[str, str, int], CodeType]]:
     """The code of a function, and of those inside it that may have been made before, by the names that they had."""
     yield _name(old), new
-    for one, other in zip(_inner(old), _inner(new), strict=False):
-        if _meaning(one) != _meaning(other):
-            yield from _changes(one, other)
+    for old_inner, new_inner in zip(_inner(old), _inner(new), strict=False):
+        if _meaning(old_inner) != _meaning(new_inner):
+            yield from _changes(old_inner, new_inner)
 
 
 def _meaning(code: CodeType) -> Any:
     """What a code does, wherever it is written."""
-    own: list[Any] = [_meaning(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags, own
+    constants: list[Any] = [
+        _meaning(constant) if isinstance(constant, CodeType) else repr(constant) for constant in code.co_consts
+    ]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags, constants
 
 
 @dataclass
@@ -114,7 +118,7 @@ class Trying:
     jobs: int
     patience: float
     """How many seconds of tests are tried on one mutant: what only others notice survives."""
-    told: _Outcome
+    report: _Outcome
     reached: defaultdict[tuple[str, int], set[str]] = field(default_factory=lambda: defaultdict(set))
     """The tests that reach a line."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
@@ -127,8 +131,8 @@ class Trying:
     @pytest.hookimpl
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         gc.unfreeze()
-        functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
-        caches: list[Any] = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
+        functions = [candidate for candidate in gc.get_objects() if isinstance(candidate, FunctionType)]
+        caches: list[Any] = [candidate for candidate in gc.get_objects() if isinstance(candidate, _lru_cache_wrapper)]
         gc.freeze()  # what processes share, their collectors don't touch
         self._learn(session.items)
         items = {item.nodeid: item for item in session.items}
@@ -140,7 +144,7 @@ class Trying:
             while len(running) >= self.jobs:
                 self._wait(running)
             reader, writer = os.pipe()
-            work = partial(self._tried, mutant, [items[name] for name in self._reaching(mutant)], functions, caches)
+            work = partial(self._try, mutant, [items[name] for name in self._reaching(mutant)], functions, caches)
             running[_forked(work, writer)] = mutant, reader
             os.close(writer)
         while running:
@@ -153,7 +157,7 @@ class Trying:
         with os.fdopen(reader) as noticed:
             name = noticed.read()
         self.noticing[mutant.path, name] += 1
-        self.told(mutant, os.waitstatus_to_exitcode(status), name)
+        self.report(mutant, os.waitstatus_to_exitcode(status), name)
 
     def _learn(self, items: Sequence[pytest.Item]) -> None:
         """Run all tests where nothing is changed, those of a file in a process: which lines they reach, and how long
@@ -161,30 +165,32 @@ class Trying:
         files: dict[Path, list[pytest.Item]] = {}
         for item in items:
             files.setdefault(item.path, []).append(item)
-        source = digest(sorted(one for folder in self.folders for one in Path(folder).rglob("*.py")))
+        source = digest(sorted(path for folder in self.folders for path in Path(folder).rglob("*.py")))
         kept = {
             path: self.kept / f"{path.stem}-{digest([path, *path.parent.glob('*.json')], source)}.json"
             for path in files
         }
         running = 0
-        for path, own in files.items():
+        for path, tests in files.items():
             if kept[path].exists():
                 continue
             if running == self.jobs:
                 os.wait()
             else:
                 running += 1
-            _forked(partial(self._reach, own, kept[path]))
+            _forked(partial(self._reach, tests, kept[path]))
         for _ in range(running):
             os.wait()
-        wanted = {(mutant.path, _beginning(mutant)) for mutant in self.mutants}
+        places = {(mutant.path, _beginning(mutant)) for mutant in self.mutants}
         for path in filter(Path.exists, kept.values()):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            self.seconds |= found["seconds"]
-            names = list(found["seconds"])
-            for one, line in wanted:
-                self.reached[one, line].update(names[at] for at in found["lines"].get(one, {}).get(str(line), ()))
-            for name in found["failing"]:
+            learned = json.loads(path.read_text(encoding="utf-8"))
+            self.seconds |= learned["seconds"]
+            names = list(learned["seconds"])
+            for changed, line in places:
+                self.reached[changed, line].update(
+                    names[at] for at in learned["lines"].get(changed, {}).get(str(line), ())
+                )
+            for name in learned["failing"]:
                 print(f"left out, it fails where nothing is changed: {name}", flush=True)
 
     def _reach(self, items: Sequence[pytest.Item], kept: Path) -> int:
@@ -196,7 +202,7 @@ class Trying:
             tracing.switch_context(item.nodeid)
             began = time.process_time()
             reports = runtestprotocol(item, log=False, nextitem=following)
-            if all(one.passed or one.skipped for one in reports):
+            if all(report.passed or report.skipped for report in reports):
                 seconds[item.nodeid] = time.process_time() - began
             else:
                 failing.append(item.nodeid)
@@ -224,7 +230,7 @@ class Trying:
         spent = accumulate(map(self.seconds.__getitem__, names))
         return [name for name, total in zip(names, spent, strict=True) if name == names[0] or total <= self.patience]
 
-    def _tried(
+    def _try(
         self,
         mutant: Mutant,
         items: Sequence[pytest.Item],
@@ -240,12 +246,12 @@ class Trying:
                     function.__code__ = code
                 except ValueError:  # it reads other variables of what it stands in
                     return UNFIT
-        for one in caches:  # what was worked out before the change says nothing of it
-            one.cache_clear()
+        for function_cache in caches:  # what was worked out before the change says nothing of it
+            function_cache.cache_clear()
         signal.signal(signal.SIGALRM, _end)
         for item, following in zip(items, [*items[1:], None], strict=True):
             signal.setitimer(signal.ITIMER_REAL, 20 + 20 * self.seconds[item.nodeid])
-            if any(one.failed for one in runtestprotocol(item, log=False, nextitem=following)):
+            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
                 os.write(writer, item.nodeid.encode())
                 return KILLED
         return SURVIVED
@@ -253,10 +259,10 @@ class Trying:
 
 def digest(paths: Iterable[Path], more: str = "") -> str:
     """What files hold, in a few signs."""
-    found = hashlib.sha256(more.encode())
+    hashed = hashlib.sha256(more.encode())
     for path in paths:
-        found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:16]
 
 
 def _end(_signal: int, _frame: object) -> None:
@@ -270,8 +276,8 @@ def _beginning(mutant: Mutant) -> int:
 
 def _lines(code: CodeType) -> Iterator[int]:
     yield from (line for *_, line in code.co_lines() if line is not None)
-    for one in _inner(code):
-        yield from _lines(one)
+    for inner in _inner(code):
+        yield from _lines(inner)
 
 
 def _forked(work: Callable[..., int], *given: Any) -> int:

@@ -128,8 +128,8 @@ def forms(value: Json, wire: Json, definitions: dict[str, Json]) -> Iterator[Jso
 def _entries(value: dict[str, Json], properties: dict[str, Json], definitions: dict[str, Json]) -> Iterator[Json]:
     if set(properties) in ({"key", "value"}, {"parameter", "reference"}):
         key, inner = properties
-        parts = _product([forms(one, properties[inner], definitions) for one in value.values()])
-        yield from ([{key: name, inner: one} for name, one in zip(value, part, strict=True)] for part in parts)
+        parts = _product([forms(member, properties[inner], definitions) for member in value.values()])
+        yield from ([{key: name, inner: form} for name, form in zip(value, part, strict=True)] for part in parts)
 
 
 def _members(value: dict[str, Json], wire: dict[str, Json], definitions: dict[str, Json]) -> Iterator[Json]:

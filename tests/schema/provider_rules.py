@@ -90,10 +90,10 @@ RULES["compatible"] = Rules(
 def violations(schema: Schema, provider: str) -> list[str]:
     """Every rule of the provider that a schema breaks."""
     rules = RULES[provider]
-    found = [f"$: {broken}" for broken in _of_the_whole(schema, rules)]
+    broken_rules = [f"$: {broken}" for broken in _of_the_whole(schema, rules)]
     for node, path in _nodes(schema, "$"):
-        found.extend(f"{path}: {broken}" for broken in _of_one(node, rules, schema))
-    return found
+        broken_rules.extend(f"{path}: {broken}" for broken in _of_one(node, rules, schema))
+    return broken_rules
 
 
 def _of_the_whole(schema: Schema, rules: Rules) -> Iterator[str]:
@@ -163,8 +163,8 @@ def _nodes(node: Any, path: str) -> Iterator[tuple[Schema, str]]:
     for group in ("properties", "$defs"):
         for name, inner in node.get(group, {}).items():
             yield from _nodes(inner, f"{path}.{name}")
-    for one in ("items", "additionalProperties"):
-        yield from _nodes(node.get(one), f"{path}.{one}")
+    for keyword in ("items", "additionalProperties"):
+        yield from _nodes(node.get(keyword), f"{path}.{keyword}")
     for many in ("anyOf", "prefixItems"):
         for index, inner in enumerate(node.get(many, [])):
             yield from _nodes(inner, f"{path}.{many}[{index}]")
@@ -183,7 +183,7 @@ def _nesting(node: Any, definitions: Schema, above: tuple[str, ...]) -> int:
         return 0 if name in above else _nesting(definitions.get(name), definitions, (*above, name))
     inner = [*node.get("properties", {}).values(), node.get("items"), node.get("additionalProperties")]
     inner += [*node.get("anyOf", []), *node.get("prefixItems", [])]
-    deepest = max((_nesting(one, definitions, above) for one in inner), default=0)
+    deepest = max((_nesting(part, definitions, above) for part in inner), default=0)
     return deepest + (node.get("type") == "object")
 
 
@@ -195,5 +195,5 @@ def _is_recursive(schema: Schema) -> bool:
     }
     for _ in definitions:
         for name, names in reached.items():
-            reached[name] = names | {further for one in names for further in reached.get(one, set())}
+            reached[name] = names | {further for reference in names for further in reached.get(reference, set())}
     return any(name in names for name, names in reached.items())

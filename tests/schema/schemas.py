@@ -67,7 +67,7 @@ class Maker:
             required = [name for name in members if self.often()]
             output = self.schema(2) if self.often() else None
             more: Schema = {} if output is None else {"_output": output[0]}
-            tool: Schema = {"properties": {name: one[0] for name, one in members.items()}, "required": required}
+            tool: Schema = {"properties": {name: sample[0] for name, sample in members.items()}, "required": required}
             offered = call(f"tool{number}", tool, references, **more)
             offered["required"] += list(more)
             calls.append(offered)
@@ -135,7 +135,9 @@ class Maker:
         def make() -> Json:
             if schema["type"] != "object" and self.often():
                 return None
-            return {name: one() for name, (_, one) in members.items() if name in required or self.often()}
+            return {
+                name: make_member() for name, (_, make_member) in members.items() if name in required or self.often()
+            }
 
         return schema, make
 
@@ -194,7 +196,7 @@ class Maker:
             return self.written(definitions[wire["$ref"].removeprefix("#/$defs/")], definitions, depth + 1)
         if "anyOf" in wire:
             # Beyond some depth null, where it is one of them, so that recursion ends.
-            branches = sorted(wire["anyOf"], key=lambda one: one.get("type") != "null")
+            branches = sorted(wire["anyOf"], key=lambda branch: branch.get("type") != "null")
             return self.written(branches[0] if depth > 4 else self.random.choice(branches), definitions, depth)
         if "enum" in wire or "const" in wire:
             return self.random.choice(wire.get("enum", [wire.get("const")]))
@@ -213,8 +215,8 @@ class Maker:
 
     def _written_object(self, wire: Schema, definitions: Schema, depth: int) -> Json:
         properties, rest = wire.get("properties", {}), wire.get("additionalProperties")
-        shown = [name for name in properties if name in wire.get("required", []) or (depth < 5 and self.often())]
-        value = {name: self.written(properties[name], definitions, depth) for name in shown}
+        chosen = [name for name in properties if name in wire.get("required", []) or (depth < 5 and self.often())]
+        value = {name: self.written(properties[name], definitions, depth) for name in chosen}
         names = [name for name in ("k1", "k2") if is_object(rest) and depth < 5 and self.often()]
         return value | {name: self.written(rest, definitions, depth) for name in names}
 

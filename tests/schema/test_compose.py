@@ -25,7 +25,7 @@ NAMES = st.sampled_from(["a", "b", "c", "type", "properties", "required", "$ref_
 
 
 def _object(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
-    def made(properties: Json, picks: list[int], extra: Any) -> Json:
+    def object_schema(properties: Json, picks: list[int], extra: Any) -> Json:
         names = list(properties)
         required = sorted({names[pick % len(names)] for pick in picks}, reverse=True) if names else []
         return {
@@ -36,7 +36,7 @@ def _object(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
         }
 
     return st.builds(
-        made,
+        object_schema,
         st.dictionaries(NAMES, inner, max_size=3),
         st.lists(st.integers(0, 5), max_size=3),
         st.none() | st.booleans(),
@@ -64,13 +64,13 @@ SCHEMAS: st.SearchStrategy[Json] = st.recursive(
     LEAVES,
     lambda inner: (
         _object(inner)
-        | inner.map(lambda one: {"type": "array", "items": one})
+        | inner.map(lambda items: {"type": "array", "items": items})
         | st.lists(inner, min_size=1, max_size=2).map(lambda options: {"anyOf": options})
         | st.lists(inner, min_size=2, max_size=2).map(lambda parts: {"allOf": parts})
     ),
     max_leaves=6,
 )
-DEFINITIONS = st.fixed_dictionaries({"D": _object(LEAVES), "E": LEAVES.filter(lambda one: "$ref" not in one)})
+DEFINITIONS = st.fixed_dictionaries({"D": _object(LEAVES), "E": LEAVES.filter(lambda schema: "$ref" not in schema)})
 
 
 def _with(schema: Json, definitions: Json) -> Json:
@@ -104,8 +104,8 @@ def test_the_composed_schema_takes_exactly_the_literal_calls_that_the_runtime_ta
 ) -> None:
     composed = Validator(composed_of(*schemas))
     for (number, schema), value in itertools.product(enumerate(schemas), values):
-        taken = parse_tool(schema, f"t{number}").validator.accepts(value)
-        assert composed.accepts(answered([{"_tool": f"t{number}", **value}])) is taken
+        is_taken = parse_tool(schema, f"t{number}").validator.accepts(value)
+        assert composed.accepts(answered([{"_tool": f"t{number}", **value}])) is is_taken
     assert not composed.accepts(answered([{"_tool": "t99"}]))
 
 
@@ -134,9 +134,9 @@ def test_the_composed_output_takes_exactly_what_the_runtime_takes_or_null(
     composed, judge = Validator(composed_of(output=output)), Validator(closed(output))
     original = Validator(output)
     for value in values:
-        taken = judge.accepts(value)
-        assert composed.accepts(answered([], value)) is (taken or value is None)
-        assert original.accepts(value) or not taken
+        is_taken = judge.accepts(value)
+        assert composed.accepts(answered([], value)) is (is_taken or value is None)
+        assert original.accepts(value) or not is_taken
     assert composed.accepts(answered([], None))
 
 
@@ -156,15 +156,15 @@ def test_composing_is_deterministic_and_leaves_its_parts_as_they_were(
 def schemas_in(value: Any, *, by_name: bool = False) -> list[Json]:
     """All schemas in a schema; what stands in `properties` and `$defs` is a map of schemas and none itself."""
     if isinstance(value, list):
-        return [one for item in cast("list[Any]", value) for one in schemas_in(item)]
+        return [schema for item in cast("list[Any]", value) for schema in schemas_in(item)]
     if not isinstance(value, dict):
         return []
     members = cast("Json", value)
     inner = [
-        one
+        schema
         for key, member in members.items()
         if by_name or key not in {"const", "enum", "default", "examples"}
-        for one in schemas_in(member, by_name=not by_name and key in {"properties", "$defs"})
+        for schema in schemas_in(member, by_name=not by_name and key in {"properties", "$defs"})
     ]
     return inner if by_name else [members, *inner]
 
@@ -175,10 +175,10 @@ def schemas_in(value: Any, *, by_name: bool = False) -> list[Json]:
 def test_required_stands_in_the_order_of_properties_everywhere(
     schemas: list[Json], output: Json, definitions: Json
 ) -> None:
-    for one in schemas_in(composed_of(*schemas, output={**output, "$defs": definitions})):
-        if "required" in one and "properties" in one:
-            order = list(one["properties"])
-            assert one["required"] == sorted(one["required"], key=order.index)
+    for schema in schemas_in(composed_of(*schemas, output={**output, "$defs": definitions})):
+        if "required" in schema and "properties" in schema:
+            order = list(schema["properties"])
+            assert schema["required"] == sorted(schema["required"], key=order.index)
 
 
 def referring(to: str, **definitions: Json) -> Json:
@@ -191,14 +191,14 @@ def test_definitions_of_one_name_that_differ_are_kept_apart() -> None:
     text = referring("#/$defs/Item", Item={"$ref": "#/$defs/Inner"}, Inner={"type": "boolean"})
     composed = composed_of(number, text, number)
     judge = Validator(composed)
-    for tool, value, taken in [
+    for tool, value, is_taken in [
         ("t0", 1, True),
         ("t1", 1, False),
         ("t1", True, True),
         ("t0", True, False),
         ("t2", 1, True),
     ]:
-        assert judge.accepts(answered([{"_tool": tool, "p": value}])) is taken
+        assert judge.accepts(answered([{"_tool": tool, "p": value}])) is is_taken
     assert len(composed["$defs"]) == 4
 
 
@@ -341,17 +341,17 @@ def test_values_in_a_schema_are_not_put_in_order() -> None:
 @pytest.mark.parametrize("reference", ["#", "#/$defs/x", "#/properties/a"])
 def test_a_reference_in_a_value_is_a_value(keyword: str, reference: str) -> None:
     value: Json = {"$ref": reference, "deep": [{"$ref": reference}]}
-    said: Json = {keyword: [value] if keyword in {"enum", "examples"} else value}
+    part: Json = {keyword: [value] if keyword in {"enum", "examples"} else value}
     # Another `x` comes first, so that a reference to this one would have to be changed.
     output: Json = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "null"}}}
     tool: Json = {
         "type": "object",
-        "properties": {"a": said, "b": {"$ref": "#/$defs/x"}},
+        "properties": {"a": part, "b": {"$ref": "#/$defs/x"}},
         "$defs": {"x": {"type": "number"}},
     }
     composed = compose(output, [output, tool])
     mine = composed["properties"]["calls"]["items"]["anyOf"][1]["properties"]
-    assert mine["a"] == said
+    assert mine["a"] == part
     assert mine["b"] == {"$ref": "#/$defs/x_2"}
     assert set(composed["$defs"]) == {"x", "x_2"}
 

@@ -66,9 +66,9 @@ SIZES = [1, 10, 50] if EFFORT != "little" else [10]
 """How many tools one request offers."""
 
 
-@pytest.mark.parametrize(("name", "size", "least"), [one for one in LEAST if one[1] in SIZES])
+@pytest.mark.parametrize(("name", "size", "least"), [row for row in LEAST if row[1] in SIZES])
 def test_a_rung_is_found_for_every_group_and_most_are_firm(name: str, size: int, least: dict[str, int]) -> None:
-    rungs = Counter(one.rung.name for _, one in lowered(name, size) if one.rung)
+    rungs = Counter(choice.rung.name for _, choice in lowered(name, size) if choice.rung)
     assert sum(rungs.values()) == -(-len(tools()) // size)
     assert {rung: rungs[rung] for rung in least if rungs[rung] < least[rung]} == {}
 
@@ -76,22 +76,22 @@ def test_a_rung_is_found_for_every_group_and_most_are_firm(name: str, size: int,
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_sent_strictly_keeps_the_providers_rules(name: str, size: int) -> None:
-    for group, one in lowered(name, size):
-        assert one.problems == ()
-        if one.rung and one.rung.mode == "strict":
-            assert violations(one.schema, name) == [], [tool for tool, _ in group]
+    for group, choice in lowered(name, size):
+        assert choice.problems == ()
+        if choice.rung and choice.rung.mode == "strict":
+            assert violations(choice.schema, name) == [], [tool for tool, _ in group]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_smallest_call_that_a_tool_takes_comes_back_from_the_wire(name: str) -> None:
-    for group, one in lowered(name, 1):
+    for group, choice in lowered(name, 1):
         tool, schema = group[0]
         if schema.get("required") or schema.get("minProperties"):
             continue
-        wire = one.schema["properties"]["calls"]["items"]
+        wire = choice.schema["properties"]["calls"]["items"]
         absent: dict[str, Any] = {key: [] if key == "_with" else None for key in wire["required"] if key != "_tool"}
         written = {"_tool": tool, **absent}
-        assert accepts(wire, written, one.schema.get("$defs")), written
-        restored = one.restore_call(written)
+        assert accepts(wire, written, choice.schema.get("$defs")), written
+        restored = choice.restore_call(written)
         # What may be null is kept as null; nothing else is made up.
         assert {key: value for key, value in restored.items() if value is not None} == {"_tool": tool}

@@ -9,7 +9,7 @@ import pytest
 from actum.schema.lowering import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect
 
 DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
 
 def test_the_ladder_goes_from_the_firmest_hold_to_none() -> None:

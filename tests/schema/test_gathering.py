@@ -20,8 +20,8 @@ def schema(refers: list[str], mark: bool) -> Json:
     return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in refers]} | ({"minLength": 1} if mark else {})
 
 
-def part(own: Json, defined: Json) -> Json:
-    return {**own, "$defs": defined}
+def part(schema: Json, defined: Json) -> Json:
+    return {**schema, "$defs": defined}
 
 
 SCHEMAS = st.builds(schema, st.lists(st.sampled_from(NAMES), max_size=2), st.booleans())
@@ -32,24 +32,24 @@ PARTS: st.SearchStrategy[Json] = st.builds(part, SCHEMAS, DEFINED)
 def used(part: Json) -> set[str]:
     """The names of the definitions that a part uses."""
     direct = {named.rpartition("/")[2] for named in references({**part, "$defs": {}})}
-    return {one for name in direct for one in reached(part, name)}
+    return {each for name in direct for each in reached(part, name)}
 
 
 def reached(part: Json, name: str) -> set[str]:
-    found, waiting = {name}, [name]
+    names, waiting = {name}, [name]
     while waiting:
-        beyond = {one.rpartition("/")[2] for one in references(part["$defs"][waiting.pop()])} - found
-        found |= beyond
+        beyond = {reference.rpartition("/")[2] for reference in references(part["$defs"][waiting.pop()])} - names
+        names |= beyond
         waiting += beyond
-    return found
+    return names
 
 
-def unfolded(one: Json, definitions: Json, depth: int) -> Json:
+def unfolded(schema: Json, definitions: Json, depth: int) -> Json:
     """A schema with what it refers to in its place."""
     if depth == 0:
         return {}
-    inner = [definitions[each["$ref"].rpartition("/")[2]] for each in one["anyOf"]]
-    return {**one, "anyOf": [unfolded(each, definitions, depth - 1) for each in inner]}
+    inner = [definitions[each["$ref"].rpartition("/")[2]] for each in schema["anyOf"]]
+    return {**schema, "anyOf": [unfolded(each, definitions, depth - 1) for each in inner]}
 
 
 @pytest.mark.rule("T5")
@@ -57,13 +57,13 @@ def unfolded(one: Json, definitions: Json, depth: int) -> Json:
 @given(st.lists(PARTS, min_size=1, max_size=3))
 def test_two_definitions_become_one_if_they_and_all_that_they_refer_to_are_the_same(several: list[Json]) -> None:
     parts = {str(number): part for number, part in enumerate(several)}
-    found, shared = gathered(parts)
+    schemas, shared = gathered(parts)
     distinct = {
-        encode([name, {one: part["$defs"][one] for one in reached(part, name)}], sort_keys=True)
+        encode([name, {each: part["$defs"][each] for each in reached(part, name)}], sort_keys=True)
         for part in several
         for name in used(part)
     }
     assert len(shared) == len(distinct)
     for number, part in parts.items():
-        own = {key: value for key, value in part.items() if key != "$defs"}
-        assert unfolded(found[number], shared, 5) == unfolded(own, part["$defs"], 5)
+        schema = {key: value for key, value in part.items() if key != "$defs"}
+        assert unfolded(schemas[number], shared, 5) == unfolded(schema, part["$defs"], 5)

@@ -76,9 +76,9 @@ async def value_of(tools: Tools, call: Json) -> Any:
 @pytest.mark.rule("A2", "T10")
 async def test_classes_of_one_name_from_different_places_are_kept_apart() -> None:
     tools = Tools()
-    one, other = first(), second()
+    item, other = first(), second()
     # a name that is shared stands in $defs only where the class isn't the parameter's own schema
-    many, others = create_model("Many", items=(list[one], ...)), create_model("Others", items=(list[other], ...))  # type: ignore[valid-type]
+    many, others = create_model("Many", items=(list[item], ...)), create_model("Others", items=(list[other], ...))  # type: ignore[valid-type]
 
     async def take(a: Any, b: Any) -> Any:
         return [type(a).__name__, a.items[0].n, type(b).__name__, b.items[0].s]
@@ -121,8 +121,8 @@ async def test_recursive_models_are_taken_and_returned() -> None:
 
     assert sum_up.name == "sum_up"
     tree: Json = {"v": 1, "children": [{"v": 2, "children": []}]}
-    found = await value_of(tools, {"_tool": "sum_up", "tree": tree, "other": {"v": 5}})
-    assert found == {"v": 6, "children": [tree, {"v": 5, "children": []}]}
+    total = await value_of(tools, {"_tool": "sum_up", "tree": tree, "other": {"v": 5}})
+    assert total == {"v": 6, "children": [tree, {"v": 5, "children": []}]}
     with pytest.raises(errors.InvalidParameters):
         await tools({"_tool": "sum_up", "tree": {"v": 1, "children": [{"v": "x"}]}, "other": {"v": 1}})
 

@@ -18,7 +18,7 @@ HOST: Any = {"url": "https://host.test/actum.zip", "archive_info": {}}
 
 
 @pytest.mark.parametrize(
-    ("origin", "wanted"),
+    ("origin", "command"),
     [
         (CHECKOUT, "pip install -e '.[mcp]'"),
         (FOLDER, "pip install '.[mcp]'"),
@@ -29,7 +29,7 @@ HOST: Any = {"url": "https://host.test/actum.zip", "archive_info": {}}
     ],
 )
 def test_the_command_names_what_works_here(
-    origin: Any, wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    origin: Any, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = tmp_path / "actum-0.1.0.dist-info"
     info.mkdir()
@@ -37,4 +37,4 @@ def test_the_command_names_what_works_here(
     if origin is not None:
         (info / "direct_url.json").write_text(origin if isinstance(origin, str) else json.dumps(origin))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert pip_install("mcp") == wanted
+    assert pip_install("mcp") == command

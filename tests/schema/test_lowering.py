@@ -35,10 +35,10 @@ DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
 SHORT_REFERENCE = {"type": "string", "pattern": "^†.+$"}
 WIRE_REFERENCE = {"type": "string", "pattern": '^†[^"\\\\\\x00-\\x1f]+$'}
 
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 
 
-def of(
+def lower_parameter(
     parameter: Json, dialect: Dialect, rung: Rung = ASIDE, *, required: bool = True, definitions: Json = None
 ) -> Lowered:
     """A tool `t` of one parameter `p`, lowered; aside, so that no reference stands in the way."""
@@ -95,15 +95,15 @@ class TestStructure:
     @every_dialect
     def test_a_path_that_may_be_given_costs_nothing_where_it_is_not(self, dialect: Dialect) -> None:
         path: Json = {"type": "string", "pattern": "^†"}
-        told: list[tuple[str, Json, list[str]]] = [
+        cases: list[tuple[str, Json, list[str]]] = [
             ("a", path, []),
             ("b", path, []),
             ("c", {"const": "†state.c"}, []),
             ("d", path, ["_outputPath"]),
         ]
         calls: list[Json] = []
-        for name, own, more in told:
-            properties = {"_tool": {"const": name}, "n": {"type": "string"}, "_outputPath": own}
+        for name, path_schema, more in cases:
+            properties = {"_tool": {"const": name}, "n": {"type": "string"}, "_outputPath": path_schema}
             calls.append({"type": "object", "properties": properties, "required": ["_tool", "n", *more]})
         lowered = lower(compose(calls), dialect, STRICT)
         assert lowered.problems == ()
@@ -135,7 +135,7 @@ class TestStructure:
             "none": {},
         }
         tool = {"properties": {"n": {"type": "string"}}, "required": ["n"]}
-        calls = [call(f"{name}{n}", tool, **said) for name, said in groups.items() for n in range(count)]
+        calls = [call(f"{name}{n}", tool, **meta) for name, meta in groups.items() for n in range(count)]
         lowered = lower(compose(calls, definitions={"each": each}), dialect, STRICT)
         assert lowered.problems == ()
         schema = Validator(lowered.schema)
@@ -150,15 +150,15 @@ class TestStructure:
                 spelt = value if isinstance(value, str) else json.dumps(value)
                 forms: list[Json] = [plain | {key: value}, {key: value, "_call": plain}, {**nulls, "_call": plain}]
                 forms += [{key: spelt, "_call": plain}, {**nulls, key: spelt, "_call": plain}]
-                taken = [form for form in forms if schema.accepts({"calls": [form], **rest})]
-                assert bool(taken) is (key in offered), (name, key)
-                assert all(lowered.restore_call(form) == plain | {key: value} for form in taken)
+                accepted = [form for form in forms if schema.accepts({"calls": [form], **rest})]
+                assert bool(accepted) is (key in offered), (name, key)
+                assert all(lowered.restore_call(form) == plain | {key: value} for form in accepted)
 
-    @pytest.mark.parametrize("rung", [LOOSE, PROMPTED], ids=lambda one: one.name)
+    @pytest.mark.parametrize("rung", [LOOSE, PROMPTED], ids=lambda rung: rung.name)
     @pytest.mark.parametrize("count", [1, 6])
     def test_where_nothing_is_enforced_both_forms_are_read_back(self, rung: Rung, count: int) -> None:
-        said: Json = {"_each": {"type": "string"}, "_when": {"type": "string"}}
-        lowered = lower(compose([call(f"t{n}", {}, **said) for n in range(count)]), OPENAI, rung)
+        meta: Json = {"_each": {"type": "string"}, "_when": {"type": "string"}}
+        lowered = lower(compose([call(f"t{n}", {}, **meta) for n in range(count)]), OPENAI, rung)
         assert ("_call" in json.dumps(lowered.schema)) is (count > 3)
         whole: Json = {"_tool": "t0", "_when": "{†calls.0}"}
         assert lowered.restore_call(whole) == whole
@@ -177,7 +177,9 @@ class TestStructure:
 
     @every_dialect
     def test_a_list_of_types_becomes_a_union(self, dialect: Dialect) -> None:
-        node = wire(of({"type": ["array", "null"], "items": {"type": "string"}, "description": "d"}, dialect))
+        node = wire(
+            lower_parameter({"type": ["array", "null"], "items": {"type": "string"}, "description": "d"}, dialect)
+        )
         assert [branch["type"] for branch in node["anyOf"]] == ["array", "null"]
         assert node["description"] == "d"
 
@@ -187,7 +189,7 @@ class TestStructure:
         scalars = {
             "anyOf": [{"type": "number", "description": "d"}, {"type": "null"}, {"pattern": "^†", "type": "string"}]
         }
-        lowered = of(scalars, dialect)
+        lowered = lower_parameter(scalars, dialect)
         noted = [note for note in lowered.notes if "what a reference looks like" in note.change]
         if dialect in (OPENAI, ANTHROPIC, COMPATIBLE):
             assert wire(lowered) == {"description": "d", "type": ["number", "null", "string"]}
@@ -196,7 +198,7 @@ class TestStructure:
             assert len(wire(lowered)["anyOf"]) == 3
             assert not noted
         for other in ({"type": "array", "items": {"type": "integer"}}, {"enum": ["a", "b"]}):
-            assert "anyOf" in wire(of({"anyOf": [other, {"type": "null"}]}, dialect))
+            assert "anyOf" in wire(lower_parameter({"anyOf": [other, {"type": "null"}]}, dialect))
 
     @every_dialect
     def test_required_is_listed_in_the_order_of_the_properties(self, dialect: Dialect) -> None:
@@ -205,23 +207,23 @@ class TestStructure:
             "properties": {"b": {"type": "null"}, "a": {"type": "null"}},
             "required": ["a", "b"],
         }
-        assert wire(of(schema, dialect))["required"] == ["b", "a"]
-        assert wire(of(schema, dialect, PROMPTED))["anyOf"][0]["required"] == ["b", "a"]
+        assert wire(lower_parameter(schema, dialect))["required"] == ["b", "a"]
+        assert wire(lower_parameter(schema, dialect, PROMPTED))["anyOf"][0]["required"] == ["b", "a"]
 
     def test_google_is_sent_a_listed_value_for_a_constant(self) -> None:
-        properties = of({"type": "string"}, GOOGLE).schema["properties"]["calls"]["items"]["properties"]
+        properties = lower_parameter({"type": "string"}, GOOGLE).schema["properties"]["calls"]["items"]["properties"]
         assert properties["_tool"] == {"type": "string", "enum": ["t"]}
 
     def test_google_is_sent_the_inclusive_bound_of_an_integer_and_no_other(self) -> None:
-        whole = of({"type": "integer", "exclusiveMinimum": 0}, GOOGLE)
+        whole = lower_parameter({"type": "integer", "exclusiveMinimum": 0}, GOOGLE)
         assert wire(whole) == {"type": "integer", "minimum": 1}
         assert not [note for note in whole.notes if note.path.endswith("/p")]
-        number = of({"type": "number", "exclusiveMinimum": 0}, GOOGLE)
+        number = lower_parameter({"type": "number", "exclusiveMinimum": 0}, GOOGLE)
         assert wire(number) == {"type": "number", "description": "(exclusiveMinimum: 0)"}
         assert number.notes[0].change == "`exclusiveMinimum` moved to the local check"
 
     def test_what_a_provider_refuses_is_said_in_words_and_noted_with_its_place(self) -> None:
-        lowered = of({"type": "string", "minLength": 2, "description": "A name."}, ANTHROPIC)
+        lowered = lower_parameter({"type": "string", "minLength": 2, "description": "A name."}, ANTHROPIC)
         assert wire(lowered) == {"type": "string", "description": "A name. (minLength: 2)"}
         assert (lowered.notes[0].path, lowered.notes[0].change) == (
             "#/properties/calls/items/properties/p",
@@ -229,26 +231,26 @@ class TestStructure:
         )
 
     def test_bounds_that_say_nothing_are_not_said_in_words(self) -> None:
-        assert wire(of({"type": "integer", "maximum": 2**53 - 1}, OPENAI)) == {"type": "integer"}
+        assert wire(lower_parameter({"type": "integer", "maximum": 2**53 - 1}, OPENAI)) == {"type": "integer"}
 
     def test_anthropic_is_sent_the_part_of_a_least_count_that_it_takes(self) -> None:
-        node = wire(of({"type": "array", "items": {"type": "null"}, "minItems": 3}, ANTHROPIC))
+        node = wire(lower_parameter({"type": "array", "items": {"type": "null"}, "minItems": 3}, ANTHROPIC))
         assert (node["minItems"], node["description"]) == (1, "(minItems: 3)")
 
     def test_decoders_are_not_sent_repetitions_that_blow_up_their_grammar(self) -> None:
-        assert "maxLength" not in wire(of({"type": "string", "maxLength": 100_000}, GRAMMAR))
-        assert wire(of({"type": "string", "maxLength": 80}, GRAMMAR))["maxLength"] == 80
+        assert "maxLength" not in wire(lower_parameter({"type": "string", "maxLength": 100_000}, GRAMMAR))
+        assert wire(lower_parameter({"type": "string", "maxLength": 80}, GRAMMAR))["maxLength"] == 80
 
 
 class TestPatterns:
     @every_dialect
     def test_a_reference_is_spelled_so_that_decoders_keep_it(self, dialect: Dialect) -> None:
         for rung in dialect.rungs:
-            lowered = of(REFERENCE, dialect, rung)
+            lowered = lower_parameter(REFERENCE, dialect, rung)
             text = str(lowered.schema)
             assert "'^†'" not in text
-            own = wire(lowered)
-            stated = lowered.schema["$defs"]["ref"] if "$ref" in own else own
+            node = wire(lowered)
+            stated = lowered.schema["$defs"]["ref"] if "$ref" in node else node
             assert (
                 dialect is GOOGLE
                 or rung.mode != "strict"
@@ -258,7 +260,7 @@ class TestPatterns:
     @every_dialect
     def test_a_template_is_spelled_so_that_decoders_keep_it(self, dialect: Dialect) -> None:
         for rung in dialect.rungs:
-            lowered = of({"type": "string", "pattern": "^[†{]"}, dialect, rung)
+            lowered = lower_parameter({"type": "string", "pattern": "^[†{]"}, dialect, rung)
             if dialect is GOOGLE and rung.mode == "strict":
                 assert wire(lowered) == {"type": "string", "description": "(†… or {…})"}
             else:
@@ -287,27 +289,30 @@ class TestPatterns:
         self, pattern: str, plain: bool, anchored: bool
     ) -> None:
         schema = {"type": "string", "pattern": pattern}
-        assert ("pattern" in wire(of(schema, OPENAI))) is plain
-        assert ("pattern" in wire(of(schema, GRAMMAR))) is anchored
-        assert "pattern" not in wire(of(schema, GOOGLE))
+        assert ("pattern" in wire(lower_parameter(schema, OPENAI))) is plain
+        assert ("pattern" in wire(lower_parameter(schema, GRAMMAR))) is anchored
+        assert "pattern" not in wire(lower_parameter(schema, GOOGLE))
 
 
 class TestOptional:
     @every_dialect
     def test_null_for_an_optional_parameter_comes_back_absent(self, dialect: Dialect) -> None:
         for rung in dialect.rungs:
-            lowered = of({"type": "integer"}, dialect, rung, required=False)
+            lowered = lower_parameter({"type": "integer"}, dialect, rung, required=False)
             assert restored(lowered, None) == {"_tool": "t"}
 
     @every_dialect
     def test_null_that_was_allowed_stays(self, dialect: Dialect) -> None:
         for rung in dialect.rungs:
             for schema in ({"type": ["integer", "null"]}, {"enum": [1, None]}, {"anyOf": [{"type": "null"}]}):
-                assert restored(of(schema, dialect, rung, required=False), None) == {"_tool": "t", "p": None}
+                assert restored(lower_parameter(schema, dialect, rung, required=False), None) == {
+                    "_tool": "t",
+                    "p": None,
+                }
 
     @every_dialect
     def test_null_for_a_required_parameter_stays_and_is_judged(self, dialect: Dialect) -> None:
-        assert restored(of({"type": "integer"}, dialect), None) == {"_tool": "t", "p": None}
+        assert restored(lower_parameter({"type": "integer"}, dialect), None) == {"_tool": "t", "p": None}
 
     @every_dialect
     def test_an_output_may_be_owed_and_its_null_is_kept(self, dialect: Dialect) -> None:
@@ -330,14 +335,14 @@ class TestOptional:
             "properties": {"kind": {"const": "named"}, "r": {"type": ["number", "null"]}},
             "required": ["kind"],
         }
-        lowered = of({"type": "array", "items": {"anyOf": [circle, named]}}, OPENAI)
+        lowered = lower_parameter({"type": "array", "items": {"anyOf": [circle, named]}}, OPENAI)
         value = [{"kind": "circle", "r": None}, {"kind": "named", "r": None}]
         assert restored(lowered, value)["p"] == [{"kind": "circle"}, {"kind": "named", "r": None}]
 
     def test_the_shape_of_a_call_is_that_of_the_tool_it_names(self) -> None:
-        one = call("one", {"properties": {"p": {"type": "integer"}}})
-        two = call("two", {"properties": {"p": {"type": ["integer", "null"]}}})
-        lowered = lower(compose([one, two]), OPENAI, STRICT)
+        first = call("one", {"properties": {"p": {"type": "integer"}}})
+        second = call("two", {"properties": {"p": {"type": ["integer", "null"]}}})
+        lowered = lower(compose([first, second]), OPENAI, STRICT)
         assert lowered.restore_call({"_tool": "one", "p": None}) == {"_tool": "one"}
         assert lowered.restore_call({"_tool": "two", "p": None}) == {"_tool": "two", "p": None}
         assert lowered.restore_call({"_tool": "three", "p": None}) == {"_tool": "three", "p": None}
@@ -354,23 +359,23 @@ class TestOptional:
 class TestAnything:
     @every_dialect
     def test_values_that_nest_beyond_all_measure_are_left_alone_below_it(self, dialect: Dialect) -> None:
-        lowered = of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": TestDefinitions.TREE})
+        lowered = lower_parameter({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": TestDefinitions.TREE})
         deep: Json = None
         for _ in range(5000):
             deep = {"name": "a", "left": deep}
-        found = restored(lowered, deep)["p"]
-        assert found["left"]["left"]["name"] == "a"
+        value = restored(lowered, deep)["p"]
+        assert value["left"]["left"]["name"] == "a"
 
     def test_what_the_validator_can_not_read_fits_no_branch(self) -> None:
         options = [{"type": "object", "properties": {name: {"type": "string"}}, "required": ["x"]} for name in "ab"]
-        lowered = of({"anyOf": [*options, {"type": "string"}]}, OPENAI, definitions=None)
+        lowered = lower_parameter({"anyOf": [*options, {"type": "string"}]}, OPENAI, definitions=None)
         odd = {"a": "\ud800", "b": float("nan"), "x": None}
         assert restored(lowered, odd)["p"] == odd
 
 
 class TestAside:
     def test_where_objects_are_closed_references_travel_as_a_list_that_may_name_nested_places(self) -> None:
-        lowered = of({"type": "array", "items": {"type": "integer"}}, ANTHROPIC)
+        lowered = lower_parameter({"type": "array", "items": {"type": "integer"}}, ANTHROPIC)
         calls = lowered.schema["properties"]["calls"]["items"]
         assert calls["required"] == ["_tool", "p", "_with"]
         written = {"_tool": "t", "p": [0], "_with": [{"parameter": "p[0]", "reference": "†state.x"}]}
@@ -378,7 +383,7 @@ class TestAside:
         assert lowered.restore_call({"_tool": "t", "p": [0], "_with": []}) == {"_tool": "t", "p": [0]}
 
     def test_elsewhere_they_stay_a_map(self) -> None:
-        node = of({"type": "integer"}, GRAMMAR).schema["properties"]["calls"]["items"]
+        node = lower_parameter({"type": "integer"}, GRAMMAR).schema["properties"]["calls"]["items"]
         assert node["properties"]["_with"] == {"type": "object", "additionalProperties": WIRE_REFERENCE}
         assert "_with" not in node["required"]
 
@@ -401,43 +406,43 @@ class TestOpenObjects:
     @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "additionalProperties": True}])
     def test_an_open_object_is_a_problem_where_objects_are_closed_and_never_an_empty_one(self, schema: Json) -> None:
         for dialect in (OPENAI, ANTHROPIC, COMPATIBLE):
-            (problem,) = of(schema, dialect).problems
+            (problem,) = lower_parameter(schema, dialect).problems
             assert problem.startswith("#/properties/calls/items/properties/p: an open object")
         for dialect in (GOOGLE, GRAMMAR):
-            lowered = of(schema, dialect)
+            lowered = lower_parameter(schema, dialect)
             assert lowered.problems == ()
             assert wire(lowered) == {"type": "object", "additionalProperties": True}
 
     def test_so_are_further_properties_beside_listed_ones(self) -> None:
         schema = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": {"type": "string"}}
-        assert "further properties" in of(schema, OPENAI).problems[0]
-        assert of(schema, GOOGLE).problems == ()
+        assert "further properties" in lower_parameter(schema, OPENAI).problems[0]
+        assert lower_parameter(schema, GOOGLE).problems == ()
 
     def test_a_map_of_one_type_travels_as_the_list_of_its_entries(self) -> None:
-        lowered = of({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, OPENAI)
+        lowered = lower_parameter({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, OPENAI)
         assert lowered.problems == ()
         written = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
         assert restored(lowered, written)["p"] == {"a": 1, "b": None}
         assert restored(lowered, [{"key": "a"}])["p"] == [{"key": "a"}]
 
     def test_properties_by_pattern_are_a_map_where_there_are_no_others(self) -> None:
-        lowered = of({"type": "object", "patternProperties": {"^x-": {"type": "string"}}}, OPENAI)
+        lowered = lower_parameter({"type": "object", "patternProperties": {"^x-": {"type": "string"}}}, OPENAI)
         assert restored(lowered, [{"key": "x-a", "value": "b"}])["p"] == {"x-a": "b"}
         assert "`patternProperties`" in lowered.notes[0].change
         several = {"type": "object", "patternProperties": {"^a": {"type": "null"}, "^b": {"type": "null"}}}
         beside = {**several, "properties": {"c": {"type": "null"}}}
-        assert "can't be listed" in of(several, GRAMMAR).problems[0]
-        assert "can't be listed" in of(beside, OPENAI).problems[0]
-        assert wire(of(beside, GRAMMAR))["additionalProperties"] is True
+        assert "can't be listed" in lower_parameter(several, GRAMMAR).problems[0]
+        assert "can't be listed" in lower_parameter(beside, OPENAI).problems[0]
+        assert wire(lower_parameter(beside, GRAMMAR))["additionalProperties"] is True
 
     def test_literals_that_can_not_be_listed_are_a_problem(self) -> None:
         schema: dict[str, list[Any]] = {"enum": [{"a": 1}, []]}
-        assert "can't be listed" in of(schema, ANTHROPIC).problems[0]
-        assert wire(of(schema, GRAMMAR)) == {"anyOf": [{"enum": [{"a": 1}]}, {"enum": [[]]}]}
-        assert "can't be listed" in of({"type": "string", "enum": [1]}, OPENAI).problems[0]
+        assert "can't be listed" in lower_parameter(schema, ANTHROPIC).problems[0]
+        assert wire(lower_parameter(schema, GRAMMAR)) == {"anyOf": [{"enum": [{"a": 1}]}, {"enum": [[]]}]}
+        assert "can't be listed" in lower_parameter({"type": "string", "enum": [1]}, OPENAI).problems[0]
 
     def test_what_takes_no_value_is_a_problem(self) -> None:
-        assert "no value is valid" in of(False, GRAMMAR).problems[0]
+        assert "no value is valid" in lower_parameter(False, GRAMMAR).problems[0]
 
     def test_a_list_and_a_map_in_one_union_can_not_be_told_apart(self) -> None:
         either = {
@@ -446,26 +451,28 @@ class TestOpenObjects:
                 {"type": "object", "additionalProperties": REFERENCE},
             ]
         }
-        assert "can't be told apart" in of(either, OPENAI).problems[0]
-        assert of(either, GRAMMAR).problems == ()
+        assert "can't be told apart" in lower_parameter(either, OPENAI).problems[0]
+        assert lower_parameter(either, GRAMMAR).problems == ()
 
     def test_what_has_no_type_is_a_problem(self) -> None:
-        assert of({}, OPENAI).problems == ("#/properties/calls/items/properties/p: has no type",)
-        assert "its items have no type" in of({"type": "array"}, ANTHROPIC).problems[0]
-        assert of({}, GRAMMAR).problems == of({"type": "array"}, GRAMMAR).problems == ()
+        assert lower_parameter({}, OPENAI).problems == ("#/properties/calls/items/properties/p: has no type",)
+        assert "its items have no type" in lower_parameter({"type": "array"}, ANTHROPIC).problems[0]
+        assert lower_parameter({}, GRAMMAR).problems == lower_parameter({"type": "array"}, GRAMMAR).problems == ()
 
 
 class TestCombinations:
     @every_dialect
     def test_all_of_is_one_schema(self, dialect: Dialect) -> None:
-        one = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-        two = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
-        node = wire(of({"allOf": [one, two]}, dialect))
+        first = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+        second = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
+        node = wire(lower_parameter({"allOf": [first, second]}, dialect))
         assert node["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
         assert node["required"] == ["a", "b"]
 
     def test_all_of_that_contradicts_itself_is_a_problem(self) -> None:
-        lowered = of({"allOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}]}, OPENAI)
+        lowered = lower_parameter(
+            {"allOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}]}, OPENAI
+        )
         assert "`allOf` can't be expressed as one schema" in lowered.problems[0]
 
     def test_conditions_are_checked_locally(self) -> None:
@@ -475,7 +482,7 @@ class TestCombinations:
             "properties": {"a": {"type": "integer"}, "b": {"type": "null"}},
             "allOf": [condition],
         }
-        lowered = of(schema, OPENAI)
+        lowered = lower_parameter(schema, OPENAI)
         assert lowered.problems == ()
         assert "`allOf` moved to the local check" in [note.change for note in lowered.notes]
 
@@ -484,29 +491,32 @@ class TestCombinations:
             {"type": ["integer", "string"], "minimum": 1, "maximum": 9},
             {"type": ["integer", "null"], "minimum": 3, "maximum": 20},
         ]
-        assert wire(of({"allOf": parts}, OPENAI)) == {"type": "integer", "minimum": 3, "maximum": 9}
+        assert wire(lower_parameter({"allOf": parts}, OPENAI)) == {"type": "integer", "minimum": 3, "maximum": 9}
         listed = {"allOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]}
-        assert wire(of(listed, OPENAI)) == {"type": "string", "enum": ["b"]}
+        assert wire(lower_parameter(listed, OPENAI)) == {"type": "string", "enum": ["b"]}
 
     def test_all_of_brings_in_what_it_refers_to(self) -> None:
         base = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
         schema = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"id": {"type": "string", "format": "uuid"}}}]}
-        node = wire(of(schema, OPENAI, definitions={"base": base}))
+        node = wire(lower_parameter(schema, OPENAI, definitions={"base": base}))
         assert node["properties"] == {"id": {"type": "string", "format": "uuid"}}
 
     def test_what_closes_itself_can_not_be_extended(self) -> None:
-        one = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": False}
-        lowered = of({"allOf": [one, {"properties": {"b": {"type": "null"}}}]}, OPENAI)
+        closed = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": False}
+        lowered = lower_parameter({"allOf": [closed, {"properties": {"b": {"type": "null"}}}]}, OPENAI)
         assert "`allOf`" in lowered.problems[0]
 
     def test_what_stands_beside_a_union_goes_into_each_of_its_options(self) -> None:
         options = [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "string"}}}]
-        lowered = of({"type": "object", "anyOf": options}, OPENAI)
+        lowered = lower_parameter({"type": "object", "anyOf": options}, OPENAI)
         assert [list(option["properties"]) for option in wire(lowered)["anyOf"]] == [["a"], ["b"]]
         beside_reference = {"type": "object", "anyOf": [{"$ref": "#/$defs/a"}]}
-        assert "can't be expressed as one" in of(beside_reference, OPENAI, definitions={"a": options[0]}).problems[0]
+        assert (
+            "can't be expressed as one"
+            in lower_parameter(beside_reference, OPENAI, definitions={"a": options[0]}).problems[0]
+        )
         both = {"anyOf": [{"type": "null"}], "oneOf": [{"type": "null"}]}
-        assert "side by side" in of(both, OPENAI).problems[0]
+        assert "side by side" in lower_parameter(both, OPENAI).problems[0]
 
     @every_dialect
     def test_options_of_a_whole_call_that_only_require_are_checked_locally(self, dialect: Dialect) -> None:
@@ -523,17 +533,19 @@ class TestCombinations:
     def test_options_that_only_require_are_checked_locally(self) -> None:
         properties = {"a": {"type": "string"}, "b": {"type": "string"}}
         schema = {"type": "object", "properties": properties, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
-        lowered = of(schema, OPENAI)
+        lowered = lower_parameter(schema, OPENAI)
         assert set(wire(lowered)["properties"]) == {"a", "b"}
         assert lowered.problems == ()
 
     def test_one_of_is_sent_as_any_of(self) -> None:
-        lowered = of({"oneOf": [{"type": "string"}, {"type": "integer"}]}, OPENAI)
+        lowered = lower_parameter({"oneOf": [{"type": "string"}, {"type": "integer"}]}, OPENAI)
         assert wire(lowered) == {"type": ["string", "integer"]}
         assert "only one option holds" in lowered.notes[0].change
 
     def test_unions_in_unions_are_one_union(self) -> None:
-        node = wire(of({"anyOf": [{"type": "null"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}]}, OPENAI))
+        node = wire(
+            lower_parameter({"anyOf": [{"type": "null"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}]}, OPENAI)
+        )
         assert node == {"type": ["null", "string"]}
 
     @every_dialect
@@ -543,12 +555,12 @@ class TestCombinations:
             {"prefixItems": [pair, {"type": "null"}], "items": False},
             {"items": [pair, {"type": "null"}]},
         ):
-            lowered = of({"type": "array", **tuple_of}, dialect)
+            lowered = lower_parameter({"type": "array", **tuple_of}, dialect)
             assert lowered.problems == ()
             assert restored(lowered, [{"x": None}, None])["p"] == [{}, None]
-            asked = of({"type": "array", **tuple_of}, dialect, PROMPTED)
-            assert "prefixItems" in wire(asked)["anyOf"][0]
-            assert restored(asked, [{"x": None}, None])["p"] == [{}, None]
+            prompted = lower_parameter({"type": "array", **tuple_of}, dialect, PROMPTED)
+            assert "prefixItems" in wire(prompted)["anyOf"][0]
+            assert restored(prompted, [{"x": None}, None])["p"] == [{}, None]
 
 
 class TestDefinitions:
@@ -560,19 +572,20 @@ class TestDefinitions:
 
     def test_recursion_is_refused_where_the_provider_refuses_it(self) -> None:
         for dialect in (ANTHROPIC, COMPATIBLE):
-            lowered = of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE})
+            lowered = lower_parameter({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE})
             assert lowered.problems[0].startswith("#/$defs/tree: refers to itself")
         for dialect in (OPENAI, GOOGLE, GRAMMAR):
-            assert of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE}).problems == ()
+            assert lower_parameter({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE}).problems == ()
 
     def test_google_takes_it_in_optional_properties_only(self) -> None:
         tree = {**self.TREE, "required": ["name", "left"]}
         assert (
-            "optional properties only" in of({"$ref": "#/$defs/tree"}, GOOGLE, definitions={"tree": tree}).problems[0]
+            "optional properties only"
+            in lower_parameter({"$ref": "#/$defs/tree"}, GOOGLE, definitions={"tree": tree}).problems[0]
         )
 
     def test_recursive_values_are_restored_all_the_way_down(self) -> None:
-        lowered = of({"$ref": "#/$defs/tree"}, OPENAI, definitions={"tree": self.TREE})
+        lowered = lower_parameter({"$ref": "#/$defs/tree"}, OPENAI, definitions={"tree": self.TREE})
         value = {"name": "a", "left": {"name": "b", "left": None}}
         assert restored(lowered, value)["p"] == {"name": "a", "left": {"name": "b"}}
 
@@ -598,23 +611,25 @@ class TestDefinitions:
 
     def test_what_is_said_beside_a_reference_is_said_at_its_place(self) -> None:
         unit = {"type": "string", "enum": ["m", "km"], "description": "A unit."}
-        lowered = of({"$ref": "#/$defs/unit", "description": "The unit of p."}, OPENAI, definitions={"unit": unit})
+        lowered = lower_parameter(
+            {"$ref": "#/$defs/unit", "description": "The unit of p."}, OPENAI, definitions={"unit": unit}
+        )
         assert wire(lowered) == {"type": "string", "enum": ["m", "km"], "description": "The unit of p."}
         assert "$defs" not in lowered.schema
 
     def test_a_reference_to_nothing_is_a_problem_and_not_an_error(self) -> None:
-        lowered = of({"$ref": "#/$defs/nowhere"}, OPENAI)
+        lowered = lower_parameter({"$ref": "#/$defs/nowhere"}, OPENAI)
         assert lowered.problems == (
             "#/properties/calls/items/properties/p: refers to '#/$defs/nowhere', which does not exist",
         )
-        assert of({"$ref": "#/$defs/nowhere"}, OPENAI, PROMPTED).problems == ()
+        assert lower_parameter({"$ref": "#/$defs/nowhere"}, OPENAI, PROMPTED).problems == ()
 
     def test_copies_beside_references_stay_within_a_budget(self) -> None:
         definitions: Json = {"d0": {"type": "null"}}
         for number in range(1, 30):
             both = {"$ref": f"#/$defs/d{number - 1}", "description": str(number)}
             definitions[f"d{number}"] = {"type": "object", "properties": {"a": both, "b": both}}
-        lowered = of({"$ref": "#/$defs/d29", "description": "top"}, OPENAI, definitions=definitions)
+        lowered = lower_parameter({"$ref": "#/$defs/d29", "description": "top"}, OPENAI, definitions=definitions)
         assert len(str(lowered.schema)) < 2_000_000
 
 
@@ -631,15 +646,15 @@ class TestLimits:
         ],
     )
     def test_a_limit_is_named_with_the_place_the_number_and_the_limit(self, schema: Json, problem: str) -> None:
-        lowered = of(schema, OPENAI)
-        (found,) = [one for one in lowered.problems if problem in one]
-        assert found.startswith("#/properties/calls/items/properties/p")
+        lowered = lower_parameter(schema, OPENAI)
+        (message,) = [text for text in lowered.problems if problem in text]
+        assert message.startswith("#/properties/calls/items/properties/p")
 
     def test_deep_nesting_is_counted_through_definitions(self) -> None:
         schema: Json = {"type": "string"}
         for _ in range(9):
             schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
-        lowered = of({"$ref": "#/$defs/deep"}, OPENAI, definitions={"deep": schema})
+        lowered = lower_parameter({"$ref": "#/$defs/deep"}, OPENAI, definitions={"deep": schema})
         assert "12 levels of nesting, limit 10" in lowered.problems[0]
 
 
@@ -654,22 +669,22 @@ class TestLadder:
     @every_dialect
     def test_the_first_rung_is_taken_and_beneath_it_the_next(self, dialect: Dialect) -> None:
         compose_tool = composer([("t", {"properties": {"p": {"type": "integer"}}})])
-        taken: list[Rung] = []
+        rungs: list[Rung] = []
         lowered = choose(compose_tool, dialect)
-        while lowered.rung is not None and lowered.rung not in taken:
-            taken.append(lowered.rung)
+        while lowered.rung is not None and lowered.rung not in rungs:
+            rungs.append(lowered.rung)
             lowered = choose(compose_tool, dialect, below=lowered.rung)
-        assert tuple(taken) == dialect.rungs
+        assert tuple(rungs) == dialect.rungs
 
     def test_a_rung_composes_only_the_form_that_it_needs(self) -> None:
-        asked: list[str] = []
+        forms: list[str] = []
 
         def composed(references: Literal["wide", "aside"]) -> dict[str, Json]:
-            asked.append(references)
+            forms.append(references)
             return compose([call("t", {}, references)])
 
         choose(composed, OPENAI)
-        assert asked == ["wide"]
+        assert forms == ["wide"]
 
     @every_dialect
     def test_the_last_rung_takes_every_schema(self, dialect: Dialect) -> None:
@@ -679,17 +694,19 @@ class TestLadder:
             "not": {"required": ["y"]},
             "allOf": [{"minProperties": 1}],
         }
-        lowered = of(odd, dialect, PROMPTED)
+        lowered = lower_parameter(odd, dialect, PROMPTED)
         assert lowered.problems == ()
         assert wire(lowered)["anyOf"][0] == odd
 
     def test_what_is_not_enforced_is_sent_as_it_was_written(self) -> None:
-        lowered = of({"type": ["array", "null"], "oneOf": [{"minItems": 1}, {"type": "null"}]}, OPENAI, LOOSE)
+        lowered = lower_parameter(
+            {"type": ["array", "null"], "oneOf": [{"minItems": 1}, {"type": "null"}]}, OPENAI, LOOSE
+        )
         assert wire(lowered)["anyOf"][0] == {"type": ["array", "null"], "oneOf": [{"minItems": 1}, {"type": "null"}]}
         # A list without `items` is refused even where nothing is enforced.
-        assert of({"type": "array"}, OPENAI, PROMPTED).schema["properties"]["calls"]["items"]["properties"]["p"] == {
-            "anyOf": [{"type": "array", "items": {}}, WIRE_REFERENCE]
-        }
+        assert lower_parameter({"type": "array"}, OPENAI, PROMPTED).schema["properties"]["calls"]["items"][
+            "properties"
+        ]["p"] == {"anyOf": [{"type": "array", "items": {}}, WIRE_REFERENCE]}
 
 
 def _in_a_list(schema: Json) -> Json:
@@ -709,7 +726,7 @@ CHAINS: dict[str, Callable[[Json], Json]] = {
 
 class TestHostile:
     @every_dialect
-    @pytest.mark.parametrize("rung", spread([ASIDE, LOOSE], least=1), ids=lambda one: one.name)
+    @pytest.mark.parametrize("rung", spread([ASIDE, LOOSE], least=1), ids=lambda rung: rung.name)
     @pytest.mark.parametrize("link", CHAINS)
     def test_a_chain_of_definitions_is_followed_without_recursing_as_deep(
         self, link: str, rung: Rung, dialect: Dialect
@@ -720,11 +737,11 @@ class TestHostile:
             for n in range(length)
         }
         chain[f"d{length}"] = {"type": "object", "properties": {"end": {"type": "string"}}}
-        lowered = of({"$ref": "#/$defs/d0"}, dialect, rung, definitions=chain)
+        lowered = lower_parameter({"$ref": "#/$defs/d0"}, dialect, rung, definitions=chain)
         assert lowered.problems or '"end"' in json.dumps(lowered.schema)
 
     @every_dialect
-    @pytest.mark.parametrize("rung", [ASIDE, LOOSE], ids=lambda one: one.name)
+    @pytest.mark.parametrize("rung", [ASIDE, LOOSE], ids=lambda rung: rung.name)
     @pytest.mark.parametrize("keyword", ["anyOf", "allOf", "not", "items"])
     def test_a_schema_as_deep_as_any_may_be_still_nests_when_it_is_composed(
         self, keyword: str, rung: Rung, dialect: Dialect
@@ -732,4 +749,4 @@ class TestHostile:
         schema: Json = {"type": "array", "items": {"type": "null"}}
         for _ in range(60 if keyword.endswith("Of") else 120):
             schema = {keyword: [schema]} if keyword.endswith("Of") else {"type": "array", keyword: schema}
-        assert of(schema, dialect, rung).schema["properties"].keys() == {"calls", "output", "meta"}
+        assert lower_parameter(schema, dialect, rung).schema["properties"].keys() == {"calls", "output", "meta"}

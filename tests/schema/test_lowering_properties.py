@@ -37,8 +37,8 @@ DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
 EVERY = settings(max_examples=trials(150), suppress_health_check=[HealthCheck.filter_too_much])
 seeds = st.integers(0, 2**32)
 
-every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
-strictly = pytest.mark.parametrize("rung", [STRICT, ASIDE], ids=lambda one: one.name)
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+strictly = pytest.mark.parametrize("rung", [STRICT, ASIDE], ids=lambda rung: rung.name)
 
 
 def text(value: Json) -> str:
@@ -74,14 +74,14 @@ def test_every_valid_call_has_a_form_on_the_wire_that_is_restored_to_it(
     written = [form for form in forms(sample.call, wire, definitions) if accepts(wire, form, definitions)]
     restored = [lowered.restore_call(form) for form in written]
     whole = relaxed({**original, "$defs": DEFINITIONS}, lowered)
-    assert any(is_same(sample.call, one) and accepts(whole, one) for one in restored)
+    assert any(is_same(sample.call, call) and accepts(whole, call) for call in restored)
 
 
 def is_same(value: Json, restored: Json) -> bool:
     """Equality, but for an optional property that may be null: then null is all that can say it is absent."""
     if is_object(value) and is_object(restored):
         added = [restored[name] for name in restored if name not in value]
-        return all(one is None for one in added) and all(
+        return all(member is None for member in added) and all(
             name in restored and is_same(inner, restored[name]) for name, inner in value.items()
         )
     if is_list(value) and is_list(restored):
@@ -175,7 +175,7 @@ def _without(value: Json, named: set[str], booleans: bool) -> Json:
     if not is_object(value):
         return value
     if booleans and (value.get("const") is True or False in value.get("enum", [])):
-        return {"anyOf": [{"type": "boolean"}, {key: one for key, one in value.items() if key == "enum"}]}
+        return {"anyOf": [{"type": "boolean"}, {key: member for key, member in value.items() if key == "enum"}]}
     result: dict[str, Json] = {}
     for key, inner in value.items():
         if key == "oneOf" and key in named:

@@ -87,8 +87,8 @@ def test_what_holds_itself_has_a_name() -> None:
 
 
 def test_different_objects_of_one_title_have_different_names() -> None:
-    one, other = ({**an_object(key, **{key: TEXT}), "title": "text"} for key in "ab")
-    shapes = render_shapes({"one": {"type": "array", "items": one}, "two": one, "three": other, "four": other})
+    first, second = ({**an_object(key, **{key: TEXT}), "title": "text"} for key in "ab")
+    shapes = render_shapes({"one": {"type": "array", "items": first}, "two": first, "three": second, "four": second})
     assert shapes.lines == {"one": "[Text]", "two": "Text", "three": "Text_2", "four": "Text_2"}
 
 
@@ -260,7 +260,7 @@ def test_what_is_declared_to_be_anything_is_told_and_what_only_may_be_is_not(sch
 
 @pytest.mark.rule("T13", "T10")
 @pytest.mark.parametrize(
-    ("key", "description", "said"),
+    ("key", "description", "suffix"),
     [
         ("total", "In cents, without VAT.", " (In cents, without VAT)"),
         ("at", "When it was paid", " (When it was paid)"),
@@ -275,11 +275,11 @@ def test_what_is_declared_to_be_anything_is_told_and_what_only_may_be_is_not(sch
     ],
 )
 def test_what_a_field_s_description_says_beyond_its_name_stands_in_the_shape(
-    key: str, description: Any, said: str
+    key: str, description: Any, suffix: str
 ) -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {key: {"type": "string", "description": description}}}
     line = render_shapes({"t": {**schema, "required": [key], "additionalProperties": False}}).lines["t"]
-    assert line == f"{{{key}{said}}}"
+    assert line == f"{{{key}{suffix}}}"
     assert schema_of_shape(line)["properties"] == {key: {"type": "string"}}
 
 

@@ -33,7 +33,7 @@ NODE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "words"),
     [
         (TEXT, "a text"),
         ({"type": ["integer", "null"]}, "a whole number or null"),
@@ -60,16 +60,16 @@ NODE: dict[str, Any] = {
         ({"properties": {"a": TEXT}}, "anything"),
     ],
 )
-def test_a_schema_says_what_a_value_may_be(schema: Any, said: str) -> None:
-    assert in_words(type_of(schema)) == said
+def test_a_schema_says_what_a_value_may_be(schema: Any, words: str) -> None:
+    assert in_words(type_of(schema)) == words
 
 
 def test_a_schema_that_holds_itself_is_read_as_far_as_it_is_asked() -> None:
-    found = type_of(NODE)
+    node = type_of(NODE)
     for _ in range(100):
-        found = member(found, "next")
-    assert in_words(member(found, "value")) == "a text"
-    assert misfit_between(found, type_of(NODE)) is None
+        node = member(node, "next")
+    assert in_words(member(node, "value")) == "a text"
+    assert misfit_between(node, type_of(NODE)) is None
 
 
 def test_a_long_chain_of_references_needs_no_recursion() -> None:
@@ -84,8 +84,8 @@ def test_a_long_chain_of_references_needs_no_recursion() -> None:
 def test_the_properties_of_a_result_are_all_there_are_unless_it_says_otherwise() -> None:
     with pytest.raises(Misfit):
         member(type_of(EVENT), "name")
-    for said in (True, {}, TEXT):
-        assert member(type_of({**EVENT, "additionalProperties": said}), "name") is not None
+    for additional in (True, {}, TEXT):
+        assert member(type_of({**EVENT, "additionalProperties": additional}), "name") is not None
     assert member(type_of({**EVENT, "patternProperties": {"^n": TEXT}}), "name").alternatives is None
     assert in_words(member(type_of({"type": "object", "additionalProperties": TEXT}), "name")) == "a text"
     assert member(type_of({"type": "object", "properties": {}}), "name") is ANYTHING
@@ -159,7 +159,7 @@ def test_an_index_is_of_lists_and_texts(segment: str | int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "wanted", "why"),
+    ("given_", "needed", "why"),
     [
         (TEXT, {"type": "integer"}, "a text where a whole number is needed; {int(x)} reads one"),
         (
@@ -179,12 +179,12 @@ def test_an_index_is_of_lists_and_texts(segment: str | int) -> None:
         (EVENT, {"properties": {"id": TEXT}, "type": "object"}, "at 'id': a whole number where a text is needed"),
     ],
 )
-def test_what_can_never_fit_says_why(given_: Any, wanted: Any, why: str) -> None:
-    assert misfit_between(type_of(given_), type_of(wanted, is_open=True)) == why
+def test_what_can_never_fit_says_why(given_: Any, needed: Any, why: str) -> None:
+    assert misfit_between(type_of(given_), type_of(needed, is_open=True)) == why
 
 
 @pytest.mark.parametrize(
-    ("given_", "wanted"),
+    ("given_", "needed"),
     [
         ({}, TEXT),
         (TEXT, {}),
@@ -198,8 +198,8 @@ def test_what_can_never_fit_says_why(given_: Any, wanted: Any, why: str) -> None
         ({"type": ["string", "null"]}, {"type": ["integer", "null"]}),
     ],
 )
-def test_what_may_fit_is_no_misfit(given_: Any, wanted: Any) -> None:
-    assert misfit_between(type_of(given_), type_of(wanted, is_open=True)) is None
+def test_what_may_fit_is_no_misfit(given_: Any, needed: Any) -> None:
+    assert misfit_between(type_of(given_), type_of(needed, is_open=True)) is None
 
 
 def test_digits_may_be_a_key() -> None:

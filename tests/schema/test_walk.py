@@ -20,14 +20,14 @@ def held_by(keyword: str, schema: Json) -> Json:
 
 
 def marked(schema: Any) -> Any:
-    return mapped(schema, lambda one: {**one, "seen": True})
+    return mapped(schema, lambda inner: {**inner, "seen": True})
 
 
 @pytest.mark.parametrize("keyword", [word for word, holding in HOLDS.items() if holding != "data"])
 def test_a_schema_is_found_and_changed_under_every_keyword_that_holds_one(keyword: str) -> None:
     schema = held_by(keyword, LEAF)
     assert list(references(schema)) == ["#/$defs/leaf"]
-    assert [one.keyword for one in subschemas(schema)] == ["", keyword]
+    assert [subschema.keyword for subschema in subschemas(schema)] == ["", keyword]
     assert marked(schema) == {**held_by(keyword, {**LEAF, "seen": True}), "seen": True}
 
 
@@ -40,28 +40,33 @@ def test_what_looks_like_a_schema_in_data_is_a_value(keyword: str) -> None:
 
 @pytest.mark.parametrize("name", ["const", "enum", "default", "examples", "$ref", "properties"])
 def test_a_property_may_be_named_as_a_keyword(name: str) -> None:
-    assert [one.path for one in subschemas({"properties": {name: LEAF}})] == [(), ("properties", name)]
+    assert [subschema.path for subschema in subschemas({"properties": {name: LEAF}})] == [(), ("properties", name)]
 
 
 def test_items_may_be_a_list_as_in_draft_7_and_a_keyword_that_nobody_knows_may_hold_schemas() -> None:
     schema = {"items": [LEAF, False], "components": {"schemas": {"Pet": LEAF}}}
-    paths = [one.path for one in subschemas(schema) if one.schema == LEAF]
+    paths = [subschema.path for subschema in subschemas(schema) if subschema.schema == LEAF]
     assert paths == [("items", 0), ("components", "schemas", "Pet")]
 
 
 def test_schemas_come_in_the_order_of_the_document_and_each_before_what_it_holds() -> None:
     schema = {"anyOf": [{"not": {"title": "1"}}, {"title": "2"}], "$defs": {"b": {"title": "3"}, "a": {"title": "4"}}}
-    assert [one.schema["title"] for one in subschemas(schema) if "title" in one.schema] == ["1", "2", "3", "4"]
-    assert [one.path for one in subschemas(schema)][:3] == [(), ("anyOf", 0), ("anyOf", 0, "not")]
+    assert [subschema.schema["title"] for subschema in subschemas(schema) if "title" in subschema.schema] == [
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
+    assert [subschema.path for subschema in subschemas(schema)][:3] == [(), ("anyOf", 0), ("anyOf", 0, "not")]
 
 
 def test_a_change_sees_the_inner_schemas_changed_and_leaves_the_original_alone() -> None:
     schema: Json = {"properties": {"a": {"items": {}}}, "anyOf": [{}, True]}
     before = copy(schema)
 
-    def change(one: Json) -> Json:
-        one["size"] = 1 + sum(inner.schema.get("size", 0) for inner in subschemas(one) if len(inner.path) in {1, 2})
-        return one
+    def change(whole: Json) -> Json:
+        whole["size"] = 1 + sum(inner.schema.get("size", 0) for inner in subschemas(whole) if len(inner.path) in {1, 2})
+        return whole
 
     assert mapped(schema, change)["size"] == 4
     assert schema == before
@@ -101,4 +106,4 @@ def test_a_reference_may_lead_anywhere_in_its_document_and_nowhere_else() -> Non
     assert target_of("#/anyOf/1", root) is LEAF
     assert target_of("#/properties/a%20b", root) is False
     elsewhere = ["#/anyOf/2", "#/anyOf/-1", "#/anyOf/x", "#/nothing/a", "#anchor", "idea:a", "anyOf/0", None, 3]
-    assert [target_of(one, root) for one in elsewhere] == [None] * len(elsewhere)
+    assert [target_of(reference, root) for reference in elsewhere] == [None] * len(elsewhere)

@@ -22,7 +22,7 @@ VALUES = st.recursive(
 def counted(value: Any) -> int:
     """The same by recursion."""
     if is_object(value):
-        return LEAST + sum(len(key) + counted(one) for key, one in value.items())
+        return LEAST + sum(len(key) + counted(item) for key, item in value.items())
     if is_list(value):
         return LEAST + sum(map(counted, value))
     if isinstance(value, str):

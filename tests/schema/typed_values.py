@@ -38,8 +38,8 @@ def _lists(draw: st.DrawFn, inner: Any) -> tuple[dict[str, Any], Any]:
 def _objects(draw: st.DrawFn, inner: Any) -> tuple[dict[str, Any], Any]:
     fields = draw(st.dictionaries(KEYS, inner, max_size=3))
     required = [key for key in fields if draw(st.booleans())]
-    value = {key: one for key, (_, one) in fields.items() if key in required or draw(st.booleans())}
-    schema: dict[str, Any] = {"properties": {key: one for key, (one, _) in fields.items()}, "required": required}
+    value = {key: item for key, (_, item) in fields.items() if key in required or draw(st.booleans())}
+    schema: dict[str, Any] = {"properties": {key: field for key, (field, _) in fields.items()}, "required": required}
     if draw(st.booleans()):
         schema["type"] = "object"
     if draw(st.booleans()):
@@ -68,8 +68,8 @@ def _combined(draw: st.DrawFn, inner: Any) -> tuple[dict[str, Any], Any]:
     return draw(st.sampled_from(wrapped)), value
 
 
-def _without_definitions(one: tuple[dict[str, Any], Any]) -> bool:
-    return "$defs" not in str(one[0])
+def _without_definitions(pair: tuple[dict[str, Any], Any]) -> bool:
+    return "$defs" not in str(pair[0])
 
 
 _TREES: st.SearchStrategy[tuple[dict[str, Any], Any]] = st.recursive(
