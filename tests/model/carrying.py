@@ -171,7 +171,7 @@ class Ends(Reads):
                 return end, None
 
     def _call_outcome(self, index: int, body: Template, item: Any, number: int | None = None) -> Outcome:
-        """What a call comes to that has all it refers to, or the call for an item."""
+        """How a call ends, or the call for an item, when all that it refers to is there."""
         end, value = self._filled(body, index, item)
         if end is End.DONE and "_value" not in self.elements[index]:
             if (index, number) not in self.outcomes:
@@ -269,7 +269,7 @@ class Ends(Reads):
                 continue
             if tool is None or not tool.is_ordered:
                 awaited |= self.predecessors[index]
-                self.predecessors[index] = set(before)  # what stands for one item is nothing to the next
+                self.predecessors[index] = set(before)  # what one item waits for is nothing to the next
             end, result = self._call_outcome(index, body, item, number)
             has_failed, is_open = has_failed or end is End.FAILED, is_open or end is End.OPEN
             if end is End.DONE:

@@ -332,7 +332,7 @@ class Drawing:
                 return first
 
     def _counted(self, index: int) -> Any:
-        """What may be a number: nothing says so of most of it before it is there (C3)."""
+        """A value that may be a number, which is known of most of them only when they are there (C3)."""
         untyped = [f"†calls.{at}" for at in self._untyped(index) if self.tools[at] not in {"say", "firm", "loose"}]
         kept = [] if self.inside else ["†state.a", "†state.t", "†state.a <|> †state.t", "†user.z"]
         return self.pick(1, 2.5, "x", None, *kept, *untyped)
@@ -371,7 +371,7 @@ class Drawing:
         return f"†calls.{at}{deep}"
 
     def _untyped(self, index: int) -> list[int]:
-        """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
+        """The calls whose results have no declared type; a declared one would be checked on arrival (O11)."""
         known = {"_value", "_then", "_expect", "list", "say", "firm", "loose"}
         there = range(min(index, len(self.tools)))
         return [at for at in there if self.tools[at] not in known and at not in self.each | self.shaped]

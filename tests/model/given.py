@@ -128,7 +128,7 @@ def carry(tool: str, arguments: Json) -> Any:
     if tool == "give":
         return arguments.get("x")
     if "crossing" in arguments:
-        # In a text the order of keys can be seen, of which nothing is said.
+        # A text shows the order of keys, which the protocol leaves open.
         return [arguments.get("n"), json.loads(json.dumps(arguments["crossing"], sort_keys=True))]
     return [arguments.get("n"), arguments.get("x")]
 

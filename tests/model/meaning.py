@@ -179,7 +179,7 @@ class Run:
             self.blocks.append((kind, call))
 
     def pay(self, answer: Answer) -> list[tuple[Answer, list[int]]]:
-        """Let what is owed end as an answer says, and what has waited for it go on; what has ended so."""
+        """End what is owed as an answer says, let what has waited for it go on, and return what has ended so."""
         paid: dict[int, Answer] = {}
         for index, (end, value) in answer.ends.items():
             element = answer.elements[index]
@@ -250,7 +250,7 @@ class Answer(Ends):
             undecided = waiting
 
     def go_on(self) -> list[int]:
-        """Decide what has waited for what was owed; what has ended so."""
+        """Decide what has waited for what was owed, and return what has ended so."""
         waited = [at for at, (end, _) in self.ends.items() if end is End.OWED and "_output" not in self.elements[at]]
         for index in waited:
             del self.ends[index]

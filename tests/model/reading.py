@@ -41,11 +41,11 @@ class Elements:
         self.writes: dict[int, list[Write]] = {}
         """What the calls write, by index."""
         self.predecessors: dict[int, set[int]] = {}
-        """The elements that decide over when one is carried out, by index."""
+        """The elements that have to end before one is carried out, by index."""
         self.impossible: set[int] = set()
         """Those that were refused on arrival."""
         self.code = ""
-        """The kind of the failure that an `_else` is worked out for."""
+        """The kind of the failure that an `_else` stands for."""
 
     def _tool(self, element: Json) -> Tool | None:
         return self.run.tools.get(element.get("_tool", ""))
@@ -115,7 +115,7 @@ class Elements:
         return indexes
 
     def _before(self, index: int) -> Iterator[int]:
-        """What it comes after: all before the last `_then`; ordered, all ordered ones before it (C11, T14)."""
+        """What comes before it: all that the last `_then` waits for; of an ordered call, ordered ones (C11, T14)."""
         tool = self.tools[index]
         thens = [at for at in range(index) if not self._is_call(at)]
         for at in range(index):

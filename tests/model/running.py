@@ -43,7 +43,7 @@ class Observed:
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """When calls began and ended, in order."""
     requests: list[tuple[str, tuple[Any, ...], Json]] = field(default_factory=list[tuple[str, tuple[Any, ...], Json]])
-    """What was asked: in which tool's delegate, the blocks, the data; but not what came to nothing."""
+    """The requests, but those whose answer came to nothing: in which tool's delegate, the blocks, the data."""
     result: Any = None
     error: BaseException | None = None
 
@@ -78,7 +78,7 @@ class Desk:
 
     def observation(self) -> Observed:
         """What was seen, by places."""
-        places = self.places  # of a run that is cut, not all is told
+        places = self.places  # of a run that is cut, not all are known
         self.observed.executions = [
             (places.get(key, key), tool, arguments, crossed)
             for key, tool, arguments, crossed in self.observed.executions
@@ -212,7 +212,7 @@ def _data(blocks: list[str]) -> Json:
 
 
 class Bench:
-    """The agents of many runs: what is made of tools is made once."""
+    """Makes the agents of many runs; what is made of tools is made once."""
 
     def __init__(self, world: World) -> None:
         self.desk = Desk(world, [], Schedule())

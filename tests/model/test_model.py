@@ -230,9 +230,8 @@ async def compare_talk(talk: Talk, schedule: Schedule) -> None:
     observed_talk = await desk.converse(bench_of(talk.world))
     observed = desk.observation()
     if GATE in canonical(talk.turns) and (model.trace.failing or '"state"' in canonical(talk.turns)):
-        raise Unspecified(
-            -1
-        )  # the model is asked while the gate holds, or what it holds crosses, and may be told in texts
+        # The model is asked while the gate holds, or what it holds crosses, and may be seen in texts.
+        raise Unspecified(-1)
     expected = {
         canonical(ungated([execution.activity, execution.arguments, execution.crossing]))
         for execution in model.trace.executions

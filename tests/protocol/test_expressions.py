@@ -69,7 +69,7 @@ def test_an_origin_lists_the_expressions_of_its_call_with_what_they_read_and_wha
     ]
     assert [(filtering.kept, filtering.of) for filtering in added.filters] == [(2, 3)]
     assert [origin.call for origin in added.of] == [{"_tool": "mails"}]
-    (listed,) = (one for one in json.loads(json.dumps(output.to_list())) if one.get("place") == "0.1")
+    (listed,) = (entry for entry in json.loads(json.dumps(output.to_list())) if entry.get("place") == "0.1")
     assert [(filtering["kept"], filtering["of"]) for filtering in listed["filters"]] == [(2, 3)]
     assert listed["expressions"][0] == {"at": "_when", "text": "{len(†calls.0) > 1}", "reads": ["†calls.0"]}
 

@@ -157,27 +157,27 @@ async def test_where_no_condition_is_known_the_most_frequent_shape_alone_is_deri
 
 @pytest.mark.rule("R15", "R21")
 async def test_a_plan_that_does_otherwise_than_a_run_of_another_shape_is_not_proved(tmp_path: Path) -> None:
-    found = await called(tmp_path, "Call whoever owes much.", most=50)
-    assert [call["_tool"] for call in found.plan["plan"] if "_tool" in call] == ["debt", "call_up"]
-    assert set(found.left_out) == {str(tmp_path / f"{who}.json") for who in ("bo", "di")}
-    assert (found.proof.same, found.proof.right, found.proof.wrong) == (5, 5, 2)
-    assert not found.proof.holds
-    assert "bo.json: call_up(who=bo) is not recorded" in found.proof.why
+    refined = await called(tmp_path, "Call whoever owes much.", most=50)
+    assert [call["_tool"] for call in refined.plan["plan"] if "_tool" in call] == ["debt", "call_up"]
+    assert set(refined.left_out) == {str(tmp_path / f"{name}.json") for name in ("bo", "di")}
+    assert (refined.proof.same, refined.proof.right, refined.proof.wrong) == (5, 5, 2)
+    assert not refined.proof.holds
+    assert "bo.json: call_up(who=bo) is not recorded" in refined.proof.why
 
 
 @pytest.mark.rule("R21")
 async def test_a_run_of_another_shape_may_have_read_more_or_less(tmp_path: Path) -> None:
-    own, desk = Idea(context=[INPUT, "Say what they owe."], schema={"type": "object"}), Desk()
-    answers = {who: calling(who, most=1_000) for who in ("ana", "bo", "cy")}
+    idea, desk = Idea(context=[INPUT, "Say what they owe."], schema={"type": "object"}), Desk()
+    answers = {name: calling(name, most=1_000) for name in ("ana", "bo", "cy")}
     answers["di"] = [
         {"calls": [{"_tool": "debt", "who": "di"}, {"_tool": "orders", "who": "di"}], "output": None},
         {"calls": [], "output": {"owes": DEBTS["di"]}},
     ]
     answers["ed"] = [{"calls": [], "output": {"owes": 0}}]
-    found = await refine(await runs_of(tmp_path, own, desk, answers), idea=own, tools=desk.tools)
-    assert found.proof.by_run[str(tmp_path / "di.json")] == "right"
-    assert found.proof.by_run[str(tmp_path / "ed.json")] == "left", "nobody knows what ed owes"
-    assert found.proof.holds, found.proof.why
+    refined = await refine(await runs_of(tmp_path, idea, desk, answers), idea=idea, tools=desk.tools)
+    assert refined.proof.by_run[str(tmp_path / "di.json")] == "right"
+    assert refined.proof.by_run[str(tmp_path / "ed.json")] == "left", "nobody knows what ed owes"
+    assert refined.proof.holds, refined.proof.why
 
 
 @pytest.mark.rule("R15")
