@@ -292,7 +292,7 @@ class ComingWrites(Generic[T]):
         if inner is not None:
             regions.append(inner.below)
         for by_instance in regions:
-            for reader in (None,) if instance is None else (None, instance):
+            for reader in (None, instance):
                 region = by_instance.get(reader)
                 if region is not None and region.lowest() < number:
                     return region

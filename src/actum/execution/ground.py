@@ -97,8 +97,6 @@ class Ground:
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.failed: list[Node] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
-        self.is_corrected = False
-        """Whether the answer under way corrects another one, which may have started some of its calls (L3)."""
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 

@@ -61,7 +61,7 @@ class Loop:
             emit = replace(emit, trace=self._span, run=self._run)
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
-        self._journal = Journal(context, setup.runtime.handlers, setup.record, run=self._run, trace=trace, new=new)
+        self._journal = Journal(context, setup.record, run=self._run, trace=trace, new=new)
         self._ground = Ground(self._journal, self._frame.toolset, setup.runtime, budget, emit)
         self._readiness = Readiness(self._ground, setup.delegate)
         self._arriving = Intake(self._readiness)
@@ -334,7 +334,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     model: Model | None = setup.runtime.model
     assert model is not None
     setup = await setup.with_contracts()
-    journal = Journal(setup.context, setup.runtime.handlers)
+    journal = Journal(setup.context)
     judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
     turn = Asking(script=script, journal=journal, calls=None, budget=budget, emit=emit)

@@ -71,7 +71,6 @@ class Attempts:
     def begin(self, script: Script) -> None:
         """Make this the attempt whose calls may have been started already."""
         self._script = script if self._started else None
-        self._ground.is_corrected = self._script is not None
         self._ground.journal.begin_again(self.unclaimed(), script.number)
 
     def take_over(self, job: Job) -> bool:
@@ -100,7 +99,7 @@ class Attempts:
                     self._script.tell_arrival(job.node.index, self._ground.journal)
         self._started.clear()
         self._not_made.clear()
-        self._script, self._ground.is_corrected = None, False
+        self._script = None
         for queue, node in self._put_off:
             queue.append(node)
         self._put_off.clear()

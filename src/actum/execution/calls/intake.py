@@ -169,8 +169,7 @@ class Intake:
 
     def close(self, script: Script) -> None:
         """End an answer: no more calls of it arrive, and its earlier attempts no longer matter."""
-        if self._ground.is_corrected:
-            self._readiness.attempts.look_back()
+        self._readiness.attempts.look_back()
         self._ground.graph.close(script)
         self._readiness.pump()
 

@@ -90,13 +90,11 @@ class Readiness:
             self.wait_for(job.script, job.reads)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
-        attempts = self.attempts if self.ground.is_corrected else None
-        is_taken_over = attempts is not None and attempts.take_over(job)
+        is_taken_over = self.attempts.take_over(job)
         # Recorded before anything starts, and with its place, so that a reader of the record takes it for one call.
         if self.ground.journal.is_recorded:
-            job.script.tell_arrival(
-                job.node.index, self.ground.journal, is_open=attempts is None or not attempts.is_undecided(job)
-            )
+            is_open = not self.attempts.is_undecided(job)
+            job.script.tell_arrival(job.node.index, self.ground.journal, is_open=is_open)
         if is_taken_over:
             self.pump()
             return
@@ -187,7 +185,7 @@ class Readiness:
         job = self.ground.jobs.get(node.number)
         if job is None or node.status is not Status.WAITING:
             return
-        if not (self.ground.is_corrected and self.attempts.puts_off(job, self._graph.hopeless)):
+        if not self.attempts.puts_off(job, self._graph.hopeless):
             self.endings.skip(job, "what it refers to was skipped")
 
     def _start(self, node: Node) -> None:
@@ -203,7 +201,7 @@ class Readiness:
             return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
-        if self.ground.is_corrected and self.attempts.puts_off(job, self._graph.ready):
+        if self.attempts.puts_off(job, self._graph.ready):
             return
         if (values := self._graph.values(node)) is not None:
             self._resolve(job, values)

@@ -35,7 +35,6 @@ class Journal:
     def __init__(
         self,
         context: Context,
-        kinds: Collection[str] = (),
         record: Recorder | None = None,
         *,
         run: str = "",
@@ -57,7 +56,6 @@ class Journal:
         self._trace = self._due_trace = trace
         """The `traceparent` of the run's span; and until a message has said it, again."""
         self.origin = context.origin
-        self._kinds = kinds
         self.data_kinds = context.data_kinds
         self.folding = Folding(self._messages, self.data_kinds)
         """What the messages fold to, and in which order (M6, O8)."""
@@ -225,7 +223,7 @@ class Journal:
         if instance is not None and "_instance" not in marked:
             marked["_instance"] = instance
         try:
-            checked = check_message(marked, len(self._messages), self._kinds, self.data_kinds)
+            checked = check_message(marked, len(self._messages), (), self.data_kinds)
             if not nests_within(checked, MAX_WRITTEN_DEPTH + 1):
                 raise MessageError(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
             write = write_of(checked, len(self._messages), self.data_kinds)
