@@ -186,9 +186,17 @@ def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
     assert suspended not in recover_context([*outer, *inner, *lines(Appended(LEFT))])
 
 
+def test_a_delegate_under_way_may_hold_types_of_its_own_however_deep_it_lies() -> None:
+    own: Json = {"type": "note", "words": "x"}
+    suspended: Json = {"type": "suspended", "of": "0.0", "call": CALL, "context": [own]}
+    outer: Json = {**suspended, "context": [suspended]}
+    assert recover_context(lines(BEGAN, Appended(own), Appended(outer))) == [TEXT, own, outer]
+
+
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^the run at the top has not begun$"):
-        recover_context(lines(Appended(TEXT)))
+    for at, where in ((), "the top"), (("0.0", "1.2"), "0.0/1.2"):
+        with pytest.raises(ValueError, match=rf"^the run at {where} has not begun$"):
+            recover_context(lines(Appended(TEXT), at=at))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from actum.dataflow.fold import OutputMethod
 from actum.dataflow.reference import Path
 from actum.protocol.lineage import (
     AUTHORED,
@@ -86,6 +89,23 @@ def test_marks_are_those_of_the_instance_where_it_has_written() -> None:
         {(): BY_CALLS},
     ]
     assert trail.read(("a", "c"), "①") == {(): BY_CALLS}
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "steps"),
+    [
+        ("set", {"b": 1}, [(("a",), WHOLE)]),
+        ("erase", None, [(("a",), NONE)]),
+        ("merge", 1, [(("a",), WHOLE)]),
+        ("push", 1, [(("a",), WHOLE)]),
+        ("concat", [1], [(("a",), WHOLE)]),
+        ("assign", {"b": 1}, [(("a", "b"), {(): Source(is_brought=True, named=1)})]),
+        ("merge", {"b": {"c": 1}}, [(("a", "b", "c"), {(): Source(is_brought=True, named=1)})]),
+    ],
+)
+def test_a_write_marks_what_it_changes(method: OutputMethod, value: Any, steps: list[tuple[Path, Marks]]) -> None:
+    trail = Trail()
+    assert list(trail.steps(method, ("a",), value, WHOLE, None, {"b": {"d": 2}})) == steps
 
 
 @pytest.mark.parametrize(

@@ -694,6 +694,18 @@ async def test_what_holds_a_tool_holds_what_a_message_makes_of_it() -> None:
     assert (waits.waiting, desk.ran) == (["approval 0.0"], [])
 
 
+async def test_what_holds_a_tool_does_not_hold_one_of_its_name_that_another_activity_serves() -> None:
+    desk = Desk()
+    tools = desk.tools()
+    held = tools.find("send")
+    assert held is not None
+    tools.register(replace(held, is_held=True), replace=True)
+    tools.activity("keep", lambda to: f"kept {to}")  # pyright: ignore
+    given = {"type": "tool", "tool": {"send": {"properties": {"to": TEXT, "_output": {}}, "_activity": "keep"}}}
+    result = await Agent(models.Scripted([answer(SEND, output="†calls.0")]), tools=tools).run([given], str)
+    assert (result.output, result.waiting) == ("kept ana", [])
+
+
 async def test_what_crosses_is_of_the_instance_that_an_approver_has_chosen() -> None:
     crossed: list[Json] = []
     tools = Tools()

@@ -171,6 +171,25 @@ async def test_the_resolver_can_be_replaced() -> None:
     assert references == [("mine:x", "go")]
 
 
+@pytest.mark.rule("D2", "D11")
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (errors.DelegateNotFound("none of this name", tool="go"), "tool 'go': none of this name"),
+        (errors.IdeaError("it is no Idea"), "tool 'go': 'mine:x' can't be used: it is no Idea"),
+        (LookupError("secret"), "tool 'go': 'mine:x' could not be resolved: LookupError"),
+    ],
+)
+async def test_why_a_resolver_finds_no_delegate_is_told_with_the_tool(error: Exception, message: str) -> None:
+    async def resolve(reference: str, tool: Any) -> Any:
+        raise error
+
+    context = [tool_message(go={"_delegate": "mine:x"}), planned(call("go"), output="†calls.0")]
+    with plan_fails(errors.DelegateError) as failed:
+        await Agent(None, tools=Tools(), resolver=resolve).run(context)
+    assert str(failed.value) == message
+
+
 @pytest.mark.rule("D3")
 @pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "string", "pattern": "^a"}, {}])
 def test_an_open_delegate_is_refused_at_registration(schema: Json) -> None:

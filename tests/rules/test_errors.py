@@ -18,6 +18,13 @@ from .scripts import agent, answer, call, plan_fails, run
 pytestmark = pytest.mark.rule("C7", "L2", "O11")
 
 
+def wrapped(value: Any, depth: int) -> Any:
+    """A value in so many lists."""
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def desk() -> Tools:
     tools = Tools()
 
@@ -35,12 +42,6 @@ def desk() -> Tools:
     def bad(n: int = 0) -> int:
         """Fail."""
         raise ValueError("no")
-
-    def deep() -> Any:
-        value: Any = 1
-        for _ in range(500):
-            value = [value]
-        return value
 
     def either(v: int) -> Any:
         return Output(v, path="†state.c")
@@ -60,7 +61,7 @@ def desk() -> Tools:
     for name, schema in schemas.items():
         tools.register(name, schema)
     tools.activity("alt", either)
-    tools.activity("deep", deep)
+    tools.activity("deep", lambda: wrapped(1, 500))
     tools.activity("nojson", lambda: desk)
     for name in ("put", "wide", "marked"):
         tools.activity(name, lambda v: v)  # pyright: ignore
@@ -282,10 +283,7 @@ async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | N
 
 
 def nested(depth: int) -> Json:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value]
-    return call("put", v=value)
+    return call("put", v=wrapped(1, depth))
 
 
 def wider_desk() -> Tools:
@@ -421,6 +419,7 @@ BEHIND: list[tuple[list[Json], Any, list[str]]] = [
         "†calls.0",
         ["at output: 'output' refers to †calls.0; call 0 is owed by the model"],
     ),
+    ([nested(60)], wrapped("†calls.0", 40), ["at output: it nests deeper than 96"]),
     (
         [call("bad"), {"_then": True}, call("double", n=1)],
         None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -302,6 +302,21 @@ async def test_a_shape_that_is_none_is_refused_before_anything_runs(shape: Any, 
     (error,) = result.errors
     assert (error.tool, error.path) == ("read", "as")
     assert message in str(error)
+    assert not reader_model.requests
+
+
+@pytest.mark.parametrize(
+    ("more", "without", "message"),
+    [
+        ({"to": 1}, (), "tool 'read': 1 more than the schema takes; it takes of, ask, as"),
+        *(({}, (name,), f"tool 'read': \"{name}\" is a required property") for name in ("of", "ask", "as")),
+    ],
+)
+async def test_a_question_has_its_three_parts_and_no_other(more: Json, without: Sequence[str], message: str) -> None:
+    reader_model = reader()
+    bad = {key: value for key, value in READ.items() if key not in without} | more
+    result = await agent(plan(bad), answer(output=1), tools=office(), config=Config(reader=reader_model)).run("go")
+    assert str(result.errors[0]).startswith(message)
     assert not reader_model.requests
 
 

@@ -169,6 +169,22 @@ async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_l
     assert crossed == ["0", "1"]
 
 
+@pytest.mark.rule("S11", "M9")
+async def test_why_an_output_can_not_be_used_crosses_behind_the_errors_of_its_calls() -> None:
+    tools, crossed = Tools(), list[Any]()
+
+    def read(context: Context) -> str:
+        crossed.extend(message["error"].partition(":")[0] for message in context if message["type"] == "error")
+        return "read"
+
+    tools.register("look", {"properties": {"_output": {}}, "_scopes": ["error"]})
+    tools.activity("look", read)
+    first = {"calls": [call("unheard")], "output": "†calls.0 <|> †state.a"}
+    model = models.Scripted([first, {"calls": [call("look")], "output": 1}])
+    await Agent(model, tools=tools).run([OLD], {"type": "integer"})
+    assert crossed == ["tool 'unheard'", "at output"]
+
+
 @pytest.mark.rule("S11", "L3", "C12")
 async def test_items_that_begin_after_their_answer_has_begun_again_see_the_errors_that_the_first_one_saw() -> None:
     tools, crossed, again = Tools(), list[Any](), asyncio.Event()

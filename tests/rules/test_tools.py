@@ -498,6 +498,8 @@ def test_reasoning_stands_right_behind_the_tool_when_the_config_asks_for_it() ->
     assert list(reasoned["properties"])[:2] == ["_tool", "_reasoningForCall"]
     assert reasoned["properties"]["_reasoningForCall"] == {"type": "string"}
     assert reasoned["required"] == ["_tool", "_reasoningForCall", "a"]
+    fixed = schema_of({**schema, "_reasoningForCall": "as always"}, config=Config(reasoning=True))
+    assert fixed == schema_of(schema)
 
 
 @pytest.mark.rule("T7")

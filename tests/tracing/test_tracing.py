@@ -123,6 +123,19 @@ async def test_a_call_that_a_corrected_answer_repeats_has_one_span_and_the_reque
     assert linked(call) == [id_of(first)]
 
 
+async def test_a_call_that_is_refused_has_a_span_that_tells_no_name_which_a_model_has_made_up() -> None:
+    spans = Spans()
+    refused: list[Any] = [{"_tool": "echo", "of": 1}, {"_tool": "echoo", "of": "a"}, 5]
+    model = models.Scripted([{"calls": refused, "output": None}, calling()])
+    await Agent(model, tools=tools_of(echo), trace=spans.trace).run("go", str)
+    failed = [span for span in spans.all if span.name.startswith("execute_tool")]
+    assert [(span.name, attribute(span, "error.type")) for span in failed] == [
+        ("execute_tool echo", "invalid_parameters"),
+        ("execute_tool", "unknown_tool"),
+        ("execute_tool", "invalid_parameters"),
+    ]
+
+
 async def test_every_span_has_ended_when_a_run_is_cancelled() -> None:
     spans = Spans()
     begun = asyncio.Event()

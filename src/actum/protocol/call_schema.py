@@ -104,7 +104,7 @@ def _with_remarks(description: str, remarks: str) -> str:
 def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     meta: JsonObject = {"_tool": {"const": tool.name}}
     reasoning = tool.meta.get("_reasoningForCall")
-    if offer.reasoning or (reasoning is not None and "const" not in reasoning):
+    if (offer.reasoning or reasoning is not None) and not tool.is_fixed("_reasoningForCall"):
         meta["_reasoningForCall"] = reasoning or {"type": "string"}
     if tool.instances:
         if not tool.is_fixed("_instance"):

@@ -13,6 +13,7 @@ from ..dataflow.reference import Path, Reference, ReferenceSyntax, Segment, scan
 from ..errors import ScopeDenied
 from ..schema.json import JsonObject, are_texts, copy, is_object
 from ..schema.walk import references
+from .applying import rank_of
 from .approvals import PRIVATE
 from .call import Call
 from .context import ORIGIN, Context, Memory
@@ -99,8 +100,7 @@ class Catalogue:
         """Where a message stands: what calls have left in the order in which they are listed (S8)."""
         place = listed_at(message)
         if place is not None and is_left(message):
-            item = -1 if place.item is None else place.item
-            return (self._count, place.answer, -1 if place.index is None else place.index, item)
+            return (self._count, *rank_of(place))
         if place is not None and message.get("type") == "output":
             self._delivered.add(place.answer)
         self._count += 1
@@ -163,7 +163,7 @@ class Catalogue:
 InstanceOf: TypeAlias = "Callable[[JsonObject], str | None]"
 """Tells which instance a call is for, None for none."""
 _Shelf: TypeAlias = tuple[bool, str, "str | None"]
-_Order: TypeAlias = tuple[int, ...]
+_Order: TypeAlias = tuple[float, ...]
 _Placed: TypeAlias = tuple[_Order, JsonObject]
 
 
