@@ -232,6 +232,17 @@ async def test_the_model_is_the_config_s_else_the_run_s() -> None:
         Config(reader=3)
 
 
+async def test_it_has_the_run_s_settings_and_retries_but_no_settings_of_another_model() -> None:
+    settings, named = {"temperature": 0}, {"day": "5 May", "who": "Ann"}
+    runner = agent(plan(READ), answer(output=named), tools=office(), config=Config(settings=settings))
+    await runner.run("go")
+    assert [request.settings for request in sent(runner)] == [settings] * 2
+    reader_model = reader("no", "no", named)
+    config = Config(settings=settings, reader=reader_model, retries=2)
+    assert (await agent(plan(READ), tools=office(), config=config).run("go")).output == "Ann"
+    assert [request.settings for request in reader_model.requests] == [{}] * 3
+
+
 async def test_a_plan_without_a_model_needs_one_for_its_readers_alone() -> None:
     steps: list[Json] = [{"type": "plan", "plan": [call("mail"), READ], "output": "†calls.1.who"}]
     reader_model = reader({"day": "5 May", "who": "Ann"})
