@@ -75,7 +75,7 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
 
 def concealed(text: str, secrets: Iterable[object]) -> str:
     """A text without secrets; the longest are replaced first, since one may be part of another."""
-    for secret in sorted((it for it in secrets if isinstance(it, str)), key=len, reverse=True):
+    for secret in sorted((secret for secret in secrets if isinstance(secret, str)), key=len, reverse=True):
         text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
     return text
 

@@ -33,12 +33,12 @@ _CELL = 'style="text-align:left;vertical-align:top"'
 """Notebooks style the cells of tables themselves: as numbers, to the right."""
 
 
-def bundle(shown: object) -> dict[str, str]:
+def bundle(value: object) -> dict[str, str]:
     """What a notebook shows of a result, an Idea, a registry of tools, a plan or a stream, by its media type."""
-    plain = printable(clip(repr(shown), 2_000))
+    plain = printable(clip(repr(value), 2_000))
     parts: list[str] = []
     room = MOST_BYTES - len(plain.encode()) - 100
-    for part in _parts(shown):
+    for part in _parts(value):
         room -= len(part.encode())
         if room < 0:
             parts.append("<p>…</p>")
@@ -47,19 +47,19 @@ def bundle(shown: object) -> dict[str, str]:
     return {"text/plain": plain, "text/html": f"<div>{''.join(parts)}</div>"}
 
 
-def _parts(shown: object) -> Iterator[str]:
-    match shown:
+def _parts(value: object) -> Iterator[str]:
+    match value:
         case Result():
-            result = cast("Result[Any]", shown)
+            result = cast("Result[Any]", value)
             yield from _result(result, "waiting" if result.waiting and result.output is None else "done")
         case Stream():
-            yield from _result(shown.partial, "over" if shown.is_over else "running")
+            yield from _result(value.partial, "over" if value.is_over else "running")
         case SavedIdea():
-            yield from _idea(shown)
+            yield from _idea(value)
         case Plan():
-            yield _graph(graph_of(Context([shown.to_dict()])))
+            yield _graph(graph_of(Context([value.to_dict()])))
         case Registry():
-            yield from _tools(shown)
+            yield from _tools(value)
         case _:
             return
 

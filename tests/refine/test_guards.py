@@ -10,7 +10,7 @@ import pytest
 
 from actum import Agent, Idea, Tools, errors, kept, models
 from actum.refine import Refined, as_python, refine
-from actum.refine.guards import seen
+from actum.refine.guards import common_schema
 
 NAMES = ("ana", "bo", "cy", "di")
 ASK = "Say where the customer lives."
@@ -122,9 +122,9 @@ async def test_texts_much_longer_or_of_another_format_leave_the_plan(
 
 
 def test_lists_much_longer_are_not_expected() -> None:
-    shape = seen([{"ids": [1, 2]}, {"ids": [3]}], is_input=True)
+    shape = common_schema([{"ids": [1, 2]}, {"ids": [3]}], is_input=True)
     assert shape["properties"]["ids"] == {"type": "array", "maxItems": 20, "items": {"type": "number"}}
-    assert "maxItems" not in seen([{"ids": [1, 2]}])["properties"]["ids"]
+    assert "maxItems" not in common_schema([{"ids": [1, 2]}])["properties"]["ids"]
 
 
 @pytest.mark.rule("R22")

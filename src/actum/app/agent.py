@@ -431,18 +431,18 @@ def fitted(
         ModelError: the model that it names is not available.
     """
     has_model = agent.model is not None
-    asked = idea.settings("own" if is_own else "local", has_model=has_model, grants=agent.config.grants)
+    config = idea.settings("own" if is_own else "local", has_model=has_model, grants=agent.config.grants)
     machine = Machine(registered=DEFAULT, load=as_model)
     fitting = copy(agent)
-    fitting.config = asked.over(agent.config)
-    fitting.limits = (asked.limits or agent.limits) if is_own else idea.narrowed(agent.limits)
+    fitting.config = config.over(agent.config)
+    fitting.limits = (config.limits or agent.limits) if is_own else idea.narrowed(agent.limits)
     below = [*agent.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
     below = None if is_url(idea.context.origin) else below
     origin = str(idea.source) if idea.source else None
-    tools: Any = machine.registry(agent.tools, asked.activities, origin, below)  # read-only, unlike an agent's own
+    tools: Any = machine.registry(agent.tools, config.activities, origin, below)  # read-only, unlike an agent's own
     fitting.tools = tools
-    if not has_model and asked.model is not None:
-        fitting.model = machine.model(asked.model)
+    if not has_model and config.model is not None:
+        fitting.model = machine.model(config.model)
     if is_own:
         fitting._reach = agent._reach.bounded(fitting.config)  # pyright: ignore[reportPrivateUsage] -- of this module
     return fitting

@@ -222,15 +222,15 @@ def ready(
     allowed = folders(roots) or idea.roots
     # The user's ACTUM_MODEL comes before what an Idea from outside names, since nobody has granted that.
     named = model or (os.environ.get("ACTUM_MODEL") if is_url(idea.context.origin) else None)
-    asked = idea.settings(name=name, has_model=bool(named))
-    config = code.within(asked.over(Config()))
-    load_modules(idea, asked.activities, code, allowed)
-    load_servers(idea, asked.servers, code, allowed)
+    idea_config = idea.settings(name=name, has_model=bool(named))
+    config = code.within(idea_config.over(Config()))
+    load_modules(idea, idea_config.activities, code, allowed)
+    load_servers(idea, idea_config.servers, code, allowed)
     return Loaded(
         idea=idea.identified(config),
         config=config,
-        limits=asked.limits or Limits(),
-        model=model_asked(asked, named, record),
+        limits=idea_config.limits or Limits(),
+        model=model_asked(idea_config, named, record),
         roots=allowed,
         code=code,
     )
@@ -260,15 +260,15 @@ def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
     Raises:
         IdeaError: naming an unknown key or a bad value.
     """
-    asked = IdeaConfig.parse(config, name)
-    return asked.over(Config()), asked.limits or Limits()
+    idea_config = IdeaConfig.parse(config, name)
+    return idea_config.over(Config()), idea_config.limits or Limits()
 
 
-def model_asked(asked: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
+def model_asked(idea_config: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
     """The model that the caller, the Idea or ACTUM_MODEL names, in this order."""
     if named is not None and not isinstance(named, str):
         return named
-    name = named or asked.model or os.environ.get("ACTUM_MODEL")
+    name = named or idea_config.model or os.environ.get("ACTUM_MODEL")
     if not name:
         return None
     from .. import models

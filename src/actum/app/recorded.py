@@ -147,10 +147,10 @@ class Unrecorded:
     nearest: JsonObject | None = None
 
     def __str__(self) -> str:
-        asked = ", ".join(f"{key}={text_or_json(value)}" for key, value in self.arguments.items())
+        arguments = ", ".join(f"{key}={text_or_json(value)}" for key, value in self.arguments.items())
         near = {key: value for key, value in (self.nearest or {}).items() if self.arguments.get(key) != value}
         difference = ", ".join(f"{key}={text_or_json(value)}" for key, value in near.items())
-        return f"{self.tool}({asked}) is not recorded" + (f"; nearest: {difference}" if difference else "")
+        return f"{self.tool}({arguments}) is not recorded" + (f"; nearest: {difference}" if difference else "")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,8 +258,8 @@ class RecordedTools:
             return False
         kinds = ground.journal.nothing.data_kinds
         try:
-            found = await self._assembly.resolver(kinds)(str(call["_delegate"]), job.tool)
-            return (await self._assembly.linking(kinds)(found)).digest not in known
+            delegate = await self._assembly.resolver(kinds)(str(call["_delegate"]), job.tool)
+            return (await self._assembly.linking(kinds)(delegate)).digest not in known
         except ActumError:
             return True  # carrying it out raises the error again
 

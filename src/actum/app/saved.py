@@ -263,11 +263,11 @@ class SavedIdea(Drawn):
         config = IdeaConfig.parse(self.config, called)
         if not is_url(self.context.origin):
             return config.of(standing)
-        asked = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
+        named = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
         if config.servers:  # servers are commands: an Idea from outside starts none
             reason = f"an Idea from outside can't name {config.servers[0]!r}: its servers are not started"
             raise IdeaError(f"{called}: {reason}", path="config.servers")
-        for key, names in asked.items():
+        for key, names in named.items():
             if refused := [name for name in names if name not in grants]:
                 reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"
                 raise IdeaError(f"{called}: {reason}", path=f"config.{key}")

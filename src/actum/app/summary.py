@@ -60,10 +60,10 @@ async def with_summary(context: Context, most: int, delegation: Delegation) -> C
     """
     if not to_cut(context, most):
         return context
-    gone = {*to_cut(context, most // 2), *(at for at, message in enumerate(context) if message.get("_call") == _CALL)}
+    cut = {*to_cut(context, most // 2), *(at for at, message in enumerate(context) if message.get("_call") == _CALL)}
     answer = Marks.of(context.messages).next_answer
     # To the model that sums it up, all of it is data: in a sealed run, what came from calls counts as brought (S10).
-    turns = Context([{"type": "text", "text": "\n\n".join(_transcript(context, gone)), BROUGHT: True}])
+    turns = Context([{"type": "text", "text": "\n\n".join(_transcript(context, cut)), BROUGHT: True}])
     suspension = Suspension(place=Place(answer, 0), call=_CALL)
     summary: Any = await delegation.latent(_CALL, _TOOL, turns, suspension)
     text = str(summary)[: most // _PART]
@@ -71,12 +71,12 @@ async def with_summary(context: Context, most: int, delegation: Delegation) -> C
     date = datetime.now(UTC).isoformat(timespec="seconds")
     message = written_message(write, dict(_CALL), str(suspension.place), date, context.data_kinds)
     note = "what was said in earlier turns, in short"
-    return without_messages(context, gone, {**message, "description": note})
+    return without_messages(context, cut, {**message, "description": note})
 
 
-def _transcript(context: Context, gone: Collection[int]) -> Iterator[str]:
+def _transcript(context: Context, cut: Collection[int]) -> Iterator[str]:
     """The messages that are about to be cut, as text."""
-    for at in sorted(gone):
+    for at in sorted(cut):
         message = context.messages[at]
         if message.get("_call") == _CALL:
             yield f"¶{EARLIER}\n{text_or_json(message['data'])}"

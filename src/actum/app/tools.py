@@ -128,10 +128,10 @@ class Tools(Registry, Drawn, Generic[Deps]):
             return [await within.answer(call) for call in calls]
         context, config = as_context(context), config or Config()
         outer = None if within is None else within.ground
-        asked = as_model(model) or (None if outer is None else outer.runtime.model)
+        chosen = as_model(model) or (None if outer is None else outer.runtime.model)
         deps = outer.runtime.deps if deps is None and outer is not None else deps
         assembly = Assembly(
-            model=asked,
+            model=chosen,
             tools=self._catalog_for(calls, outer),
             config=config,
             limits=limits or Limits(),

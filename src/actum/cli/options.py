@@ -107,11 +107,11 @@ def _check_key(context: Context, key: str, path: Sequence[str], values: Json) ->
         value, values = (item.get(segment) if is_object(item) else None for item in (value, values))
 
 
-def pair_of(pair: str, who: str) -> tuple[str, str]:
-    """The two sides of `key=value`; `who` is the beginning of the error for anything else."""
+def pair_of(pair: str, start: str) -> tuple[str, str]:
+    """The two sides of `key=value`; `start` is the beginning of the error for anything else."""
     key, sign, text = pair.partition("=")
     if not sign or not key:
-        raise CommandError(f"{who} key=value, not {pair!r}")
+        raise CommandError(f"{start} key=value, not {pair!r}")
     return key, text
 
 

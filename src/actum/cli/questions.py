@@ -97,7 +97,7 @@ class Questions:
             finally:
                 self._renderer.go_on()
 
-    async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
+    async def plan(self, context: Context, describe: Callable[[Context], str]) -> Context:
         """Ask whether the plans of a context may run as a whole, as they are or edited (P4).
 
         Raises:
@@ -105,7 +105,7 @@ class Questions:
         """
         _check_terminal()
         while True:
-            answer, reason = await self._choice("Run this plan?", shown(context).split("\n"))
+            answer, reason = await self._choice("Run this plan?", describe(context).split("\n"))
             if answer == "y":
                 return context
             if answer == "n":

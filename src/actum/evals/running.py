@@ -132,7 +132,7 @@ class _EvalRun:
     """The trial that each file of the folder belongs to."""
     _over: dict[_Key, JsonObject] = field(default_factory=dict["_Key", Any])
     """The recorded outcomes of the trials that are over."""
-    _seen: dict[_Key, tuple[Sequence[str], Json]] = field(default_factory=dict["_Key", Any])
+    _calls_and_output: dict[_Key, tuple[Sequence[str], Json]] = field(default_factory=dict["_Key", Any])
     """The calls of each run, in words, and its output."""
     _since: float = field(default_factory=time.monotonic)
 
@@ -173,7 +173,7 @@ class _EvalRun:
                 line["simulated"] = list(run.simulated)
                 append_lines(self._results, [line, *(row.to_dict() for row in new)])
             self.rows[trial.key] = new
-            self._seen[trial.key] = ([*map(describe_call, run.called)], run.output)
+            self._calls_and_output[trial.key] = ([*map(describe_call, run.called)], run.output)
             if self.options.show is not None:
                 self.options.show(new)
         except LimitExceeded:
@@ -243,29 +243,29 @@ class _EvalRun:
             yield f"{cell.name}: {won} attacks won, {passed} of {len(others)} other verdicts pass under attack{lacking}"
 
     def _calls(self, trial: Trial) -> Sequence[str]:
-        return self._seen[trial.key][0] if trial.key in self._seen else ()
+        return self._calls_and_output[trial.key][0] if trial.key in self._calls_and_output else ()
 
     def _changes(self) -> Iterator[tuple[str, Sequence[str]]]:
         """The differences between the first runs of each case in the first cell and in each other cell."""
         old, *others = self.cells
         for case, new in product(self.suite.cases, others):
             keys = [Trial(case=case, cell=cell, repeat=1).key for cell in (old, new)]
-            before, after = (self._seen.get(key) for key in keys)
+            before, after = (self._calls_and_output.get(key) for key in keys)
             if before is not None and after is not None and (lines := [*_differences(*before, *after)]):
                 yield f"{old.name} → {new.name}: {case.name}", lines
 
 
 def _differences(calls: Sequence[str], output: Json, new_calls: Sequence[str], new_output: Json) -> Iterator[str]:
     """How a run differs: calls that went, came or moved, and the output by its paths, with texts by words."""
-    went, came = list[str](), list[str]()
+    removed, added = list[str](), list[str]()
     for _, start, end, new_start, new_end in SequenceMatcher(None, calls, new_calls, autojunk=False).get_opcodes():
         if calls[start:end] != new_calls[new_start:new_end]:
-            went += calls[start:end]
-            came += new_calls[new_start:new_end]
-    moved = Counter(went) & Counter(came)
+            removed += calls[start:end]
+            added += new_calls[new_start:new_end]
+    moved = Counter(removed) & Counter(added)
     yield from (f"moved {call}" for call in moved.elements())
-    yield from (f"− {call}" for call in (Counter(went) - moved).elements())
-    yield from (f"+ {call}" for call in (Counter(came) - moved).elements())
+    yield from (f"− {call}" for call in (Counter(removed) - moved).elements())
+    yield from (f"+ {call}" for call in (Counter(added) - moved).elements())
     if not is_alike(output, new_output):
         for path, old, new in [*differences(output, new_output)] or [Difference("", output, new_output)]:
             yield f"{f'output.{path}' if path else 'output'}: {_between(old, new)}"
@@ -279,11 +279,11 @@ def _between(old: Json, new: Any) -> str:
         if max(len(olds), len(news)) > _FEW_WORDS and matcher.ratio() >= _ALIKE:
             parts: list[str] = []
             for kind, start, end, new_start, new_end in matcher.get_opcodes():
-                went, came = olds[start:end], news[new_start:new_end]
+                removed, added = olds[start:end], news[new_start:new_end]
                 if kind == "equal":
-                    parts += went if len(went) <= _FEW_WORDS else [went[0], "…", went[-1]]
+                    parts += removed if len(removed) <= _FEW_WORDS else [removed[0], "…", removed[-1]]
                 else:
-                    parts += [f"[{sign}{' '.join(words)}]" for sign, words in (("−", went), ("+", came)) if words]
+                    parts += [f"[{sign}{' '.join(words)}]" for sign, words in (("−", removed), ("+", added)) if words]
             return " ".join(parts)
     return f"{short(old, 60)} → {'nothing' if new is MISSING else short(new, 60)}"
 

@@ -86,8 +86,8 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
         InvalidParameters: what should run instead isn't a call, or has another condition.
     """
     try:
-        asked: partial[Any] = partial(approve, call, tool, context)
-        decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
+        ask: partial[Any] = partial(approve, call, tool, context)
+        decision: Any = await (ask() if is_async(approve) else threads.settle(ask))
     except Exception as error:
         raise ApprovalDenied(f"the approver failed: {error_text(error)}", tool=tool.name) from error
     word = decision.strip().lower() if isinstance(decision, str) else None

@@ -125,7 +125,7 @@ class Job(_Rare):
     """Whether anything of it is computed (E)."""
     derived: Sequence[str] = ()
     """Where in it stand values that a reader or an expression has made of what calls have brought (S10)."""
-    came: Marks | None = None
+    brought: Marks | None = None
     """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
 
     @property
@@ -177,12 +177,12 @@ class Job(_Rare):
     @property
     def marks(self) -> JsonObject:
         """What is marked on what it leaves, as well as its place."""
-        is_derived = self.came is not None and source_of(self.came).is_derived
+        is_derived = self.brought is not None and source_of(self.brought).is_derived
         marks = reading_marks(self.filters, (*self.derived, *("",) * is_derived))
         if (failed := self._failed()) is not None:
             marks[FAILED] = failed
-        is_plain = self.came is None or (self.is_latent if not self.came else list(self.came) == [()])
-        return marks if is_plain else {**marks, BROUGHT: lineage.lineage_mark(self.came or {})}
+        is_plain = self.brought is None or (self.is_latent if not self.brought else list(self.brought) == [()])
+        return marks if is_plain else {**marks, BROUGHT: lineage.lineage_mark(self.brought or {})}
 
     def _failed(self) -> JsonObject | None:
         """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""

@@ -164,7 +164,7 @@ class ContextView:
     def value(self, kind: str, instance: str | None = None) -> Any:
         """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""
         memory = self._crossed_memory() if kind == RESULT else self._context.memory()
-        folded = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
+        folded = memory.read(Reference(kind)) if instance is None else memory.own_value(kind, instance)
         return MISSING if folded is MISSING else exported(folded)
 
     def _crossed_memory(self) -> Memory:

@@ -67,11 +67,11 @@ def _side(side: str, old: Any, new: Any) -> Iterator[tuple[ChangeKind, str]]:
         for text in words or [f"the {side} is described otherwise"]:
             yield "compatible", text
         return
-    whom = "callers" if is_input else "readers"
+    party = "callers" if is_input else "readers"
     broken = [text for text in words if _hurts(text, is_input=is_input)] or words
     unsure = "" if is_admitted is False else " (it could not be proven that they aren't broken)"
     for text in broken or [f"the {side} changes"]:
-        yield "breaking", f"{text}: breaks {whom}{unsure}"
+        yield "breaking", f"{text}: breaks {party}{unsure}"
 
 
 def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:

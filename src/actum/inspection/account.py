@@ -234,9 +234,9 @@ class _Reading:
         )
 
     def _state(
-        self, place: str, own: JsonObject, result: JsonObject | None, error: str | None, row: CallRow
+        self, place: str, call: JsonObject, result: JsonObject | None, error: str | None, row: CallRow
     ) -> CallState:
-        decision = self._decisions.find(place, own)
+        decision = self._decisions.find(place, call)
         if result is not None:
             return "skipped" if is_skip(result) else "done"
         if error is not None:

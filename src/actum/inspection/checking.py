@@ -153,7 +153,7 @@ class _Checker:
     code: Code
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
-    _seen: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
+    _visited: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
         """Check one file, then its delegates; `scopes` are what its caller lets through, None for the user's Idea."""
@@ -172,8 +172,8 @@ class _Checker:
         self._report(file, findings)
         for inner, crossing in below:
             key = (inner.path, crossing)
-            if key not in self._seen and len(self._seen) < _MOST_FILES:
-                self._seen.add(key)
+            if key not in self._visited and len(self._visited) < _MOST_FILES:
+                self._visited.add(key)
                 self.visit(inner, crossing, whole)
         return findings
 

@@ -43,25 +43,25 @@ class Batching:
 
     async def encoded(self, request: ModelRequest, id: str) -> JsonObject:
         """A request as a batch holds it; all requests of a batch have the same `group`."""
-        asked, model = await self._asked(request)
+        asked, model = await self._prepared(request)
         return asdict(await self._awaited(asked, model.batch_encode(self._wire.batched(asked, model, id))))
 
     async def create(self, requests: Sequence[JsonObject]) -> JsonObject:
         """Create a batch from requests of one group. A ModelError with a status below 500 means that none was made."""
         from pydantic_ai.models.batch import EncodedBatchRequest
 
-        asked, model = await self._asked()
+        asked, model = await self._prepared()
         encoded = [EncodedBatchRequest(**request) for request in requests]
         return _to_json(await self._awaited(asked, model.batch_create(encoded)))
 
     async def status(self, handle: JsonObject) -> JsonObject:
         """The handle of a batch as it is now; its `status` is `ended` once there are results."""
-        asked, model = await self._asked()
+        asked, model = await self._prepared()
         return _to_json(await self._awaited(asked, model.batch_status(_from_json(handle))))
 
     async def cancel(self, handle: JsonObject) -> JsonObject:
         """Cancel a batch: no more of its requests are answered."""
-        asked, model = await self._asked()
+        asked, model = await self._prepared()
         return _to_json(await self._awaited(asked, model.batch_cancel(_from_json(handle))))
 
     async def results(self, handle: JsonObject) -> Mapping[str, JsonObject]:
@@ -75,7 +75,7 @@ class Batching:
         # made again after one of them would be paid for twice.
         from pydantic_ai.models._batch_codec import BatchJobError  # pyright: ignore[reportPrivateUsage]
 
-        asked, model = await self._asked()
+        asked, model = await self._prepared()
         try:
             results = await model.batch_results(_from_json(handle))
         except Exception as error:
@@ -93,7 +93,7 @@ class Batching:
         """
         from pydantic_ai.models.batch import BatchResult
 
-        asked, model = await self._asked(request)
+        asked, model = await self._prepared(request)
         try:
             response = model.batch_decode(BatchResult(**result), self._wire.batched(asked, model, result["custom_id"]))
         except Exception as error:
@@ -108,7 +108,7 @@ class Batching:
         """
         from pydantic_ai.models.batch import Batch
 
-        asked, model = await self._asked()
+        asked, model = await self._prepared()
         is_open = False
         try:
             async for batch in self._wire.batches_of(model):
@@ -128,7 +128,7 @@ class Batching:
             raise ModelError(f"{asked.name}: it isn't known whether a batch was made", code="model_batch")
         return None
 
-    async def _asked(self, request: ModelRequest | None = None) -> tuple[WireRequest, Model[Any]]:
+    async def _prepared(self, request: ModelRequest | None = None) -> tuple[WireRequest, Model[Any]]:
         """A request (an empty one by default) as its wire takes it, and the library's model."""
         asked = await self._prepare(_NOTHING if request is None else request)
         return asked, await self._wire.model(asked)

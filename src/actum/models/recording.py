@@ -157,9 +157,9 @@ class _Entries:
                 key, entry = _parse(line, f"{path}, line {number}")
                 self._by_key.setdefault(key, []).append(entry)
 
-    def take(self, asked: ModelRequest) -> _Entry:
+    def take(self, model_request: ModelRequest) -> _Entry:
         self._asked += 1
-        request = _request_entry(asked)
+        request = _request_entry(model_request)
         key = _key(request)
         recorded = self._by_key.get(key, [])
         count = self._used.get(key, 0)

@@ -80,10 +80,10 @@ class Asked(Call):
     @classmethod
     def about(cls, call: Call, authored: Call, derived: Iterable[str] = ()) -> Asked:
         """A `call` with its values, and as it was `authored`; for `derived` see the class."""
-        asked = cls({**call, **{key: authored[key] for key in _AS_AUTHORED if key in authored}})
-        asked.sources = {reading.at: reading.text for reading in readings(authored) if reading.at != WHEN}
-        asked.derived = tuple(derived)
-        return asked
+        question = cls({**call, **{key: authored[key] for key in _AS_AUTHORED if key in authored}})
+        question.sources = {reading.at: reading.text for reading in readings(authored) if reading.at != WHEN}
+        question.derived = tuple(derived)
+        return question
 
     def shown(self, context: Iterable[JsonObject], seal: str = "") -> JsonObject:
         """What is recorded of a question: the call, the context that would cross, and what the call was made of.
@@ -96,17 +96,17 @@ class Asked(Call):
         return shown | ({"derived": list(self.derived)} if self.derived else {})
 
 
-def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
+def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
     """The call that an approver lets run, without its condition, which has been evaluated, and an unchanged `_else`.
 
     Raises:
         InvalidParameters: it isn't a call, or has another condition.
     """
-    if WHEN in reply and (WHEN not in asked or reply[WHEN] != asked[WHEN]):
+    if WHEN in reply and (WHEN not in call or reply[WHEN] != call[WHEN]):
         raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)
     if not nests_within(reply, MAX_WRITTEN_DEPTH):
         raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
-    unchanged = {key for key in _AS_AUTHORED if key in asked and asked[key] == reply.get(key)}
+    unchanged = {key for key in _AS_AUTHORED if key in call and call[key] == reply.get(key)}
     return Call({key: value for key, value in reply.items() if key not in unchanged})
 
 

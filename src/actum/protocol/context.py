@@ -120,7 +120,7 @@ class Memory:
         trail = self._trails.get(reference.kind)
         return NONE if trail is None else trail.read(reference.path, instance)
 
-    def own(self, kind: str, instance: str) -> Any:
+    def own_value(self, kind: str, instance: str) -> Any:
         """What an instance itself has written to a kind, folded over the shared value, or MISSING."""
         overlay = self._kinds.get(kind)
         return MISSING if overlay is None else overlay.own_members(instance)

@@ -246,24 +246,24 @@ def to_cut(context: Context, most: int) -> frozenset[int]:
     left = sum(sizes)
     newest = max((message.get(NUMBER, -1) for message in messages), default=-1)
     standing = {plan.number for plan in Marks.of(messages).standing}
-    gone: set[int] = set()
+    cut: set[int] = set()
     start = _opening(messages, ends[0]) if ends else 0
     for end in ends[:-1]:
         if left <= most:
             break
         turn = [at for at in range(start, end) if _goes(messages[at], newest, standing)]
-        gone.update(turn)
+        cut.update(turn)
         left -= sum(sizes[at] for at in turn)
         start = end
-    return frozenset(gone)
+    return frozenset(cut)
 
 
-def without_messages(context: Context, gone: Collection[int], instead: JsonObject | None = None) -> Context:
+def without_messages(context: Context, cut: Collection[int], instead: JsonObject | None = None) -> Context:
     """The context without these messages, perhaps with another where the first of them stood."""
-    if not gone:
+    if not cut:
         return context
-    first = min(gone)
-    messages = [message for at, message in enumerate(context.messages) if at not in gone]
+    first = min(cut)
+    messages = [message for at, message in enumerate(context.messages) if at not in cut]
     if instead is not None:
         messages.insert(first, instead)  # no message before the first of them is gone
     return context.with_messages(messages)

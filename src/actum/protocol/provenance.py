@@ -166,8 +166,8 @@ class Provenance:
         return self._known[at]
 
     def _origins(self, read: Iterable[Reference], answer: int, instance: str | None) -> tuple[Origin, ...]:
-        found = (self._sources(reference, answer, instance, len(self._messages)) for reference in read)
-        sources = list(dict.fromkeys(chain.from_iterable(found)))
+        groups = (self._sources(reference, answer, instance, len(self._messages)) for reference in read)
+        sources = list(dict.fromkeys(chain.from_iterable(groups)))
         for index in self._needed(sources):
             self._known[index] = self._origin(index)
         return tuple(self._known[index] for index in sources)

@@ -81,8 +81,8 @@ class Author:
 
 def texts_in(messages: Sequence[JsonObject]) -> list[str]:
     """What was asked for, text by text."""
-    asked = [message for message in messages if message.get("type") in _TEXTS]
-    texts = [str(message.get("text") or message.get("content") or "") for message in asked]
+    requests = [message for message in messages if message.get("type") in _TEXTS]
+    texts = [str(message.get("text") or message.get("content") or "") for message in requests]
     return [text for text in texts if text.strip()]
 
 

@@ -59,23 +59,23 @@ def _conditions(source: KnownValue, present: Sequence[bool], author: Author) -> 
     if all(isinstance(value, bool) for value in values):
         return _fitting([(name, values), (f"not {name}", [not value for value in values])], present)
     nulls = [value is None for value in values]
-    tried = _both(f"{name} == None", f"{name} != None", nulls)
+    tests = _both(f"{name} == None", f"{name} != None", nulls)
     if all(map(is_list, values)):
-        tried += _both(f"len({name}) > 0", f"len({name}) == 0", [value != [] for value in values])
+        tests += _both(f"len({name}) > 0", f"len({name}) == 0", [value != [] for value in values])
     elif all(isinstance(value, str) for value in values):
         for key, value in sorted(zip(source.keys, values, strict=True)):
             if author.has_said(value):
-                tried += _both(f"{name} == {value!r}", f"{name} != {value!r}", [other == key for other in source.keys])
+                tests += _both(f"{name} == {value!r}", f"{name} != {value!r}", [other == key for other in source.keys])
     elif all(map(is_number, values)):
         for number in author.numbers:
             for sign, compare in _COMPARISONS.items():
-                tried.append((f"{name} {sign} {number}", [compare(value, number) for value in values]))
-    return _fitting(tried, present)
+                tests.append((f"{name} {sign} {number}", [compare(value, number) for value in values]))
+    return _fitting(tests, present)
 
 
 def _both(condition: str, opposite: str, holds: Sequence[bool]) -> list[tuple[str, Sequence[Any]]]:
     return [(condition, holds), (opposite, [not held for held in holds])]
 
 
-def _fitting(tried: Sequence[tuple[str, Sequence[Any]]], present: Sequence[bool]) -> list[str]:
-    return list(dict.fromkeys(text for text, holds in tried if list(holds) == list(present)))
+def _fitting(tests: Sequence[tuple[str, Sequence[Any]]], present: Sequence[bool]) -> list[str]:
+    return list(dict.fromkeys(text for text, holds in tests if list(holds) == list(present)))

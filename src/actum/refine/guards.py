@@ -31,7 +31,7 @@ _FORMATS = (
 def guard_of_input(inputs: Sequence[JsonObject], author: Author) -> Iterator[JsonObject]:
     """What is expected of the input where its schema admits what no example had: keys, types, lengths, formats."""
     declared = declared_at(author.given, ())
-    shape = seen(inputs, is_input=True, declared=frozenset(declared.get("properties", {})))
+    shape = common_schema(inputs, is_input=True, declared=frozenset(declared.get("properties", {})))
     if any(_is_narrower(part, declared_at(declared, path)) for path, part in _parts(shape)):
         yield {EXPECT: {"of": "†input", "as": shape}}
 
@@ -43,14 +43,14 @@ def guards_of_results(slots: Sequence[SharedCall], author: Author) -> Iterator[J
         if slot.how != "once" or tool is None or tool.result:
             continue
         values = [calls[0].value for calls in slot.calls]
-        shape = seen(values)
+        shape = common_schema(values)
         if len(encode(shape)) > _LONGEST:
-            shape = seen(values, depth=1)
+            shape = common_schema(values, depth=1)
         if is_object(values[0]) or is_list(values[0]):
             yield {EXPECT: {"of": f"†calls.{number}", "as": shape}}
 
 
-def seen(
+def common_schema(
     values: Sequence[Json], *, is_input: bool = False, declared: Collection[str] = (), depth: int = _DEEPEST
 ) -> JsonObject:
     """The schema of what values have in common, without their contents; a key that not all have may be data.
@@ -69,11 +69,11 @@ def seen(
         common = set(objects[0]).intersection(*objects[1:])
         names = sorted(common | {key for item in objects for key in item if key in declared})
         values_by_key = {key: [item[key] for item in objects if key in item] for key in names}
-        parts = {key: seen(held, is_input=is_input, depth=depth - 1) for key, held in values_by_key.items()}
+        parts = {key: common_schema(held, is_input=is_input, depth=depth - 1) for key, held in values_by_key.items()}
         schema: JsonObject = {"type": "object", "properties": parts, "required": sorted(common)}
         return {**schema, "additionalProperties": False} if is_input and depth == _DEEPEST else schema
     if len(lists) == len(values):
-        items = seen([*chain(*lists)], is_input=is_input, depth=depth - 1)
+        items = common_schema([*chain(*lists)], is_input=is_input, depth=depth - 1)
         most: JsonObject = {"maxItems": _TIMES * max(map(len, lists))} if is_input else {}
         return {"type": "array"} | most | ({"items": items} if items else {})
     anything: Sequence[object] = values

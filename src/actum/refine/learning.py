@@ -214,8 +214,8 @@ class Plans:
         Raises:
             ActumError: as `Agent.run`.
         """
-        asked = await self._asked(agent, context, schema, input)
-        return await self._ended(asked, asked.runner.run(asked.begins, schema), schema)
+        request = await self._match(agent, context, schema, input)
+        return await self._ended(request, request.runner.run(request.begins, schema), schema)
 
     def stream(
         self,
@@ -238,19 +238,19 @@ class Plans:
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             recorder = Recorder.of(record)
-            asked = replace(await self._asked(agent, context, schema, input), gate=recorder.gate)
-            requests.append(asked)
-            if asked.passed:
-                sink(PlanPassed(code=asked.passed))
-            assembly = assembled(asked.runner)
-            return await assembly.loop(asked.begins, schema, None, assembly.emitter(sink), recorder, budget, lineage)
+            request = replace(await self._match(agent, context, schema, input), gate=recorder.gate)
+            requests.append(request)
+            if request.passed:
+                sink(PlanPassed(code=request.passed))
+            assembly = assembled(request.runner)
+            return await assembly.loop(request.begins, schema, None, assembly.emitter(sink), recorder, budget, lineage)
 
         async def carry(loop: Loop) -> Result[Any]:
             return await self._ended(requests[0], loop.run(), schema)
 
         return Stream(begin, context if isinstance(context, Context) else None, carry)
 
-    async def _asked(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> PlannedRequest:
+    async def _match(self, agent: Agent, context: Any, schema: Any, input: Mapping[str, Any] | None) -> PlannedRequest:
         """The request and the plan that answers it: that of its family, or the one in its context."""
         begins, _ = await assembled(agent).prepared(context, schema, input=input)
         at = next((at for at, message in enumerate(begins) if REFINED in message), None)
@@ -259,22 +259,22 @@ class Plans:
         family = _family(given, schema, is_sealed=agent.config.sealed)
         plain = copy(agent)
         plain.plans = None
-        asked = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given, toolset))
+        request = PlannedRequest(given, begins, plain, plain, family, await self._tools(agent, given, toolset))
         is_over = at is not None and any(map(is_said, begins.messages[at:]))  # it has answered an earlier turn
         if at is not None and not is_over:
             plan, effects = begins.messages[at], effects_of(begins.messages[at], toolset)
             plan_in_use = ShelvedPlan(family=family, hash=str(plan[REFINED]), plan=plan, state="used", effects=effects)
-            return replace(asked, known=plan_in_use, runner=self._runner(plain, begins), goes_on=True)
+            return replace(request, known=plan_in_use, runner=self._runner(plain, begins), goes_on=True)
         if is_over or any(OF in message for message in begins):
-            return replace(asked, goes_on=True)
+            return replace(request, goes_on=True)
         plan = await asyncio.to_thread(self._file.find, family)
         if plan is None or asking(plan.plan) > self.requests:
-            return asked
-        if (passed := _passed(plan, asked.tools)) is not None:
-            return replace(asked, passed=passed)
+            return request
+        if (passed := _passed(plan, request.tools)) is not None:
+            return replace(request, passed=passed)
         held_tools = {name for name, tool in toolset.tools.items() if tool.is_held}
         begins = with_plans_approved(given.extended([{**plan.plan, REFINED: plan.hash}]), held_tools)
-        return replace(asked, known=plan, begins=begins, runner=self._runner(plain, begins))
+        return replace(request, known=plan, begins=begins, runner=self._runner(plain, begins))
 
     async def _tools_of(self, agent: Agent, idea: Idea) -> str:
         return await self._tools(agent, idea.context, offered(idea.context, agent.tools, agent.config.tools))
@@ -295,66 +295,66 @@ class Plans:
             runner._ring = partial(_not_again, begins)  # pyright: ignore[reportPrivateUsage] -- of an agent that is made here
         return runner
 
-    async def _ended(self, asked: PlannedRequest, run: Awaitable[Result[Any]], schema: Any) -> Result[Any]:
+    async def _ended(self, request: PlannedRequest, run: Awaitable[Result[Any]], schema: Any) -> Result[Any]:
         """Await a run and note how its plan did. A run without a plan, or that has left it, becomes an example."""
-        if asked.known is None:
+        if request.known is None:
             result = await run
-            await self._learn(asked, result, schema)
+            await self._learn(request, result, schema)
             return result
         try:
             result = await run
         except PlanFailed:
-            await _try_to(self._file.note_use, asked.known, "left")
+            await _try_to(self._file.note_use, request.known, "left")
             raise
         if result.waiting and result.output is None:
             return result
         how = "left" if result.solutions else "filled" if result.usage.requests else "hit"
-        uses = await _try_to(self._file.note_use, asked.known, how)
+        uses = await _try_to(self._file.note_use, request.known, how)
         at = next((call.place for call in result.calls if call.state != "done"), None) if how == "left" else None
-        result = replace(result, plan=PlanUse(hash=asked.known.hash, how=how, at=at))
+        result = replace(result, plan=PlanUse(hash=request.known.hash, how=how, at=at))
         if how == "left":
-            await self._learn(asked, result, schema)
+            await self._learn(request, result, schema)
         elif (
-            self.audit and not asked.known.effects and uses and uses % max(1, round(1 / self.audit)) == 0
+            self.audit and not request.known.effects and uses and uses % max(1, round(1 / self.audit)) == 0
         ):  # never by chance
-            await self._audit(asked, asked.known, result, schema)
+            await self._audit(request, request.known, result, schema)
         return result
 
-    async def _audit(self, asked: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
+    async def _audit(self, request: PlannedRequest, known: ShelvedPlan, result: Result[Any], schema: Any) -> None:
         """Ask the model as well: a plan whose answer differs rests. A model that fails proves nothing."""
-        if asked.asking.model is None:
+        if request.asking.model is None:
             return
         try:
-            assembly, recorder = assembled(asked.asking), Recorder(gate=asked.gate)
-            ordinary = await (await assembly.loop(asked.given, schema, None, assembly.emitter(), recorder)).run()
+            assembly, recorder = assembled(request.asking), Recorder(gate=request.gate)
+            ordinary = await (await assembly.loop(request.given, schema, None, assembly.emitter(), recorder)).run()
         except ActumError as error:
             _LOG.info("a plan wasn't compared with its model: %s", error.message)
             return
         if not is_alike(jsonable(ordinary.output), jsonable(result.output)):
             await _try_to(self._file.rest, known)
         if ordinary.output is not None:
-            await _try_to(self._file.add, asked.family, _as_run(ordinary, schema))
+            await _try_to(self._file.add, request.family, _as_run(ordinary, schema))
 
-    async def _learn(self, asked: PlannedRequest, result: Result[Any], schema: Any) -> None:
+    async def _learn(self, request: PlannedRequest, result: Result[Any], schema: Any) -> None:
         """Take a run as an example, and derive the plan of its family anew."""
-        is_planned = any(message.get("type") == "plan" for message in asked.given)
-        if result.output is None or result.waiting or is_planned or asked.goes_on:
+        is_planned = any(message.get("type") == "plan" for message in request.given)
+        if result.output is None or result.waiting or is_planned or request.goes_on:
             return
-        if not self.learns or asked.asking.model is None:
+        if not self.learns or request.asking.model is None:
             return
         run = _as_run(result, schema)
-        runs = await _try_to(self._file.add, asked.family, run)
+        runs = await _try_to(self._file.add, request.family, run)
         if runs is None or len(runs) < LEAST:
             return
-        idea = Idea(context=asked.given, schema=run.schema)
+        idea = Idea(context=request.given, schema=run.schema)
         try:
-            refined = await asyncio.to_thread(lambda: asyncio.run(refine(runs, idea=idea, tools=asked.asking.tools)))
+            refined = await asyncio.to_thread(lambda: asyncio.run(refine(runs, idea=idea, tools=request.asking.tools)))
         except (RefineError, IdeaError) as error:
             _LOG.info("no plan for a family of requests: %s", error.code)
             return
         if not refined.questions and refined.proof.holds:
             is_used = self.learns == "reads" and not refined.effects and not refined.left_out
-            await _try_to(self._file.put, asked.family, asked.tools, refined, "used" if is_used else "proposed")
+            await _try_to(self._file.put, request.family, request.tools, refined, "used" if is_used else "proposed")
 
 
 async def _try_to(write: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:

@@ -50,9 +50,9 @@ def not_python(subject: str, leaf: str | None = None) -> RefineError:
     return RefineError(f"{subject} can't be written as Python", code="not_python", path=leaf)
 
 
-def name(of: str) -> ast.Name:
+def name(variable: str) -> ast.Name:
     """A variable."""
-    return ast.Name(of, ast.Load())
+    return ast.Name(variable, ast.Load())
 
 
 def call(function: ast.expr, *arguments: ast.expr) -> ast.Call:
@@ -124,7 +124,7 @@ class PythonExpressions:
             return ast.FormattedValue(value, -1, ast.JoinedStr([ast.Constant(form)]))
         if reference is not None and self.is_text(reference):
             return ast.FormattedValue(value, -1)
-        return ast.FormattedValue(call(self._own("text"), value), -1)
+        return ast.FormattedValue(call(self._imported("text"), value), -1)
 
     def _reference(self, reference: Reference) -> ast.expr:
         path = list(reference.path)
@@ -149,7 +149,7 @@ class PythonExpressions:
     def _node(self, node: ast.expr, references: Mapping[str, Reference]) -> ast.expr:
         return _Translation(self, references).visit(node)
 
-    def _own(self, word: str) -> ast.expr:
+    def _imported(self, word: str) -> ast.expr:
         self.imported.add(word)
         return name(word)
 
@@ -202,8 +202,8 @@ class _Translation(ast.NodeTransformer):
         if word in _SAME:
             return ast.Call(name(word), arguments, named)
         if word == "str":
-            return call(self._writer._own("text"), *arguments)  # pyright: ignore[reportPrivateUsage] -- as above
-        return ast.Call(ast.Attribute(self._writer._own("functions"), word, ast.Load()), arguments, named)  # pyright: ignore[reportPrivateUsage] -- as above
+            return call(self._writer._imported("text"), *arguments)  # pyright: ignore[reportPrivateUsage] -- as above
+        return ast.Call(ast.Attribute(self._writer._imported("functions"), word, ast.Load()), arguments, named)  # pyright: ignore[reportPrivateUsage] -- as above
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         return _joined([self.visit(part) for part in node.values])

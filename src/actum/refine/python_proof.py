@@ -55,7 +55,7 @@ class PythonCode:
 
 
 async def as_python(
-    found: Refined,
+    refined: Refined,
     runs: Sequence[str | Path | Idea],
     path: str | Path,
     *,
@@ -67,7 +67,7 @@ async def as_python(
     """Write a proved plan as a typed function of the name of its file, and prove that by the same runs.
 
     Args:
-        found: the plan.
+        refined: the plan.
         runs: the kept runs that it was derived from or proved by.
         path: the file, `desk.py`; nothing is written yet.
         idea: the Idea that they are runs of.
@@ -78,19 +78,19 @@ async def as_python(
     """
     base, _, toolset = prepared_for(idea, tools, pinned=pinned)
     target = path_given(path)
-    if found.questions or not found.proof.holds or not found.proof.examples:
-        raise RefineError(f"only a proved plan is written as Python: {found.proof.why}", code="not_proved")
+    if refined.questions or not refined.proof.holds or not refined.proof.examples:
+        raise RefineError(f"only a proved plan is written as Python: {refined.proof.why}", code="not_proved")
     if target.suffix != ".py" or not is_python_name(target.stem):
         raise not_python(f"a function of the name {target.name!r}")
     author = Author.of(base.context.messages, toolset.tools, base.schema)
     name = "an Idea" if isinstance(idea, Idea) else Path(idea).name
-    about = f"{target.stem}, written from {len(found.made_of)} recorded runs of {name}."
-    source = PythonFunction(target.stem, found.plan, author, toolset, found.made_of, about).source()
-    proof = await _proof(_loaded(source, target.stem), found.made_of, same or {})
+    about = f"{target.stem}, written from {len(refined.made_of)} recorded runs of {name}."
+    source = PythonFunction(target.stem, refined.plan, author, toolset, refined.made_of, about).source()
+    proof = await _proof(_loaded(source, target.stem), refined.made_of, same or {})
     if not proof.holds:
         raise RefineError(f"the function does something else: {proof.why}", code="not_python")
-    are_files = not found.asks and not any(isinstance(source, Idea) for source in (idea, *runs))
-    tests = proving_module(target.stem, target, str(idea), found.examples) if are_files else ""
+    are_files = not refined.asks and not any(isinstance(source, Idea) for source in (idea, *runs))
+    tests = proving_module(target.stem, target, str(idea), refined.examples) if are_files else ""
     return PythonCode(path=target, function=source, tests=tests)
 
 

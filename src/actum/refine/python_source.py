@@ -71,8 +71,8 @@ class PythonFunction:
         if len(signature) > _WIDTH + 4:
             signature = f"async def {self.function}(\n" + _indented([f"{parameter}," for parameter in parameters])
             signature += f") -> {returned}:"
-        asked = next(reversed(self.author.texts), f"What {self.function} is asked for.")
-        function = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(asked, 4)}"""']
+        purpose = next(reversed(self.author.texts), f"What {self.function} is asked for.")
+        function = [f'@tools.tool(effects="{self._effects()}")', signature, f'    """{_docstring(purpose, 4)}"""']
         parts = ["\n".join(head), *map(str.rstrip, classes), "\n".join([*function, *self.lines])]
         return "\n\n\n".join(parts) + "\n"
 
@@ -157,16 +157,16 @@ class PythonFunction:
                 condition = ast.Compare(condition, [ast.Is()], [ast.Constant(value=True)])
             self.lines.append(statement("if ", condition, ":"))
             indent = 8
-        made: ast.expr = ast.Await(awaited)
+        expression: ast.expr = ast.Await(awaited)
         if EACH in element:
             items = writer.value(element[EACH])
             loop = ast.comprehension(ast.Name("each", ast.Store()), items, [], 0)
             if tool is not None and tool.effects == "ordered":
-                made = ast.ListComp(made, [loop])
+                expression = ast.ListComp(expression, [loop])
             else:
                 self.uses_gather = True
-                made = ast.Await(call(name("gather"), ast.Starred(ast.GeneratorExp(awaited, [loop]), ast.Load())))
-        self.lines.append(statement(before, made, indent=indent))
+                expression = ast.Await(call(name("gather"), ast.Starred(ast.GeneratorExp(awaited, [loop]), ast.Load())))
+        self.lines.append(statement(before, expression, indent=indent))
 
     def _expect(self, expected: Any, writer: PythonExpressions) -> None:
         writer.imported.add("expect")

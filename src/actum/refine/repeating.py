@@ -40,8 +40,8 @@ def repeated(number: int, slot: SharedCall, allowed: Collection[int], outer: Exp
         for selection in outer.terms.selections
         if selection.needs <= set(allowed) and [len(items) for items in selection.items] == counts
     ]
-    tried = [(selection, _explained(number, slot, selection, allowed, outer)) for selection in lists[:_MOST_LISTS]]
-    fitting = [(selection, *explained) for selection, explained in tried if explained is not None]
+    options = [(selection, _explained(number, slot, selection, allowed, outer)) for selection in lists[:_MOST_LISTS]]
+    fitting = [(selection, *explained) for selection, explained in options if explained is not None]
     if not fitting or len(lists) > _MOST_LISTS:
         count = f"{slot.first.tool} was called {min(counts)} to {max(counts)} times"
         raise RefineError(f"{count}, and no list that was known tells how often", code="unknown_condition")

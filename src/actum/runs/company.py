@@ -36,11 +36,11 @@ _LONGEST = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A run that is owned and prepared; `asked` is when it was claimed, by the monotonic clock."""
+    """A run that is owned and prepared; `claimed_at` is when it was claimed, by the monotonic clock."""
 
     row: Row
     prepared: Prepared | Unprepared
-    asked: float
+    claimed_at: float
 
 
 def _not_carried(snapshot: Snapshot, missing: Sequence[str]) -> NotCarried:
@@ -111,9 +111,9 @@ class Company:
                 return None
             prepared = replace(prepared, error=_not_carried(snapshot, prepared.missing))
         needs = prepared.needs if isinstance(prepared, Prepared) else None
-        asked = time.monotonic()
+        claimed_at = time.monotonic()
         row = await self._claim(run, None if needs is None else needs.to_dict())
-        return None if row is None else Claimed(row, prepared, asked)
+        return None if row is None else Claimed(row, prepared, claimed_at)
 
     async def leave_to_others(self, claimed: Claimed, away: ServersAway) -> Ending | None:
         """Leave a run that is owned to others, since its servers are away; return its end if it has waited too long."""

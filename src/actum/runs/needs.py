@@ -85,11 +85,11 @@ async def judged_here(context: Context, agent: Assembly, servers: Sequence[Path]
     """
     registry, begun = _with_pinned(agent.tools, servers)
     missing = [f"the code {name!r}" for name in _unknown_code(context, registry)]
-    asked = agent.config.tools
-    absent = [name for name in asked or () if registry.find(name) is None]
+    named = agent.config.tools
+    absent = [name for name in named or () if registry.find(name) is None]
     missing += [f"the tool {name!r}" for name in absent if not name.startswith(begun)]
     try:
-        toolset = offered(context, registry, None if asked is None else [name for name in asked if name not in absent])
+        toolset = offered(context, registry, None if named is None else [name for name in named if name not in absent])
     except ActumError:
         return NeedsHere(Needs(), Needs(), missing)  # if nothing is missing, the run itself fails of this
     planned = list(_planned_calls(context))

@@ -50,11 +50,11 @@ class _Bucket:
 
     def fill(self, limit: Limit, now: float) -> None:
         """Fill up for the time that has passed, to no more than may be sent at once."""
-        gone = max(0.0, now - max(self.at, self.closed if self.is_opening(now) else 0.0))
+        elapsed = max(0.0, now - max(self.at, self.closed if self.is_opening(now) else 0.0))
         self.at = max(self.at, now)
         (rate, most), (rate_of_tokens, most_tokens) = self._rates(limit)
-        self.requests = min(most, self.requests + gone * rate)
-        self.tokens = min(most_tokens, self.tokens + gone * rate_of_tokens)
+        self.requests = min(most, self.requests + elapsed * rate)
+        self.tokens = min(most_tokens, self.tokens + elapsed * rate_of_tokens)
 
     def is_opening(self, now: float) -> bool:
         """Whether its rate still rises after a refusal."""

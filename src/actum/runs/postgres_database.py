@@ -120,15 +120,15 @@ class PostgresDatabase:
                 connection = self._alone
                 if connection is None or not _is_open(connection):
                     connection = self._alone = await self._connect()
-                asked, limit = time.monotonic(), _PATIENCE + _TRIPS * self.round_trip
+                asked_at, limit = time.monotonic(), _PATIENCE + _TRIPS * self.round_trip
                 try:
                     async with asyncio.timeout(limit):
                         yield connection
                 except TimeoutError:
                     await connection.close()
                     raise StoreUnavailable(f"the runs in PostgreSQL: no answer within {limit:.0f} s") from None
-                took = time.monotonic() - asked
-                self.round_trip += (took - self.round_trip) * (_WEIGHT if self.round_trip else 1.0)
+                seconds = time.monotonic() - asked_at
+                self.round_trip += (seconds - self.round_trip) * (_WEIGHT if self.round_trip else 1.0)
 
     async def _connect(self) -> AsyncConnection[Any]:
         """A new autocommitting connection."""

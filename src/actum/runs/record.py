@@ -122,10 +122,10 @@ class LeasedRecord:
             raise RunError(self.failure.message)
         raise Fenced(f"{self.run}: another process owns the run by now")
 
-    def judge(self, lease: int | None, asked: float) -> None:
+    def judge(self, lease: int | None, asked_at: float) -> None:
         """Compare with the run's lease in the store, asked for at that time."""
         if lease == self.lease:
-            self.confirmed = max(self.confirmed, asked)
+            self.confirmed = max(self.confirmed, asked_at)
         else:
             self.lose()
 
@@ -147,7 +147,7 @@ class Committer:
         self.fresh = fresh
         self.clock = clock
         self._new: list[tuple[LeasedRecord, NewEntry]] = []
-        self._asked: dict[str, LeasedRecord] = {}
+        self._unsure: dict[str, LeasedRecord] = {}
         self._wake = asyncio.Event()
         self._under_way = self._round = asyncio.Event()
         """Set when the round that is being committed is over, and when the next one is."""
@@ -166,7 +166,7 @@ class Committer:
         if record.kept < seq <= record.sent:
             await self._under_way.wait()
             return
-        self._asked[record.run] = record
+        self._unsure[record.run] = record
         self._wake.set()
         await self._round.wait()
 
@@ -176,23 +176,23 @@ class Committer:
             await self._wake.wait()
             self._wake.clear()
             new, self._new = self._new, []
-            asked, self._asked = self._asked, {}
+            unsure, self._unsure = self._unsure, {}
             self._under_way, self._round = self._round, asyncio.Event()
             for record, entry in new:
                 record.sent = entry.seq
             try:
-                await self._commit(new, asked)
+                await self._commit(new, unsure)
             finally:
                 self._under_way.set()
 
-    async def _commit(self, new: list[tuple[LeasedRecord, NewEntry]], asked: dict[str, LeasedRecord]) -> None:
-        records = {record.run: record for record, _ in new} | asked
+    async def _commit(self, new: list[tuple[LeasedRecord, NewEntry]], unsure: dict[str, LeasedRecord]) -> None:
+        records = {record.run: record for record, _ in new} | unsure
         is_again = False
         while True:
             entries = [entry for record, entry in new if not record.is_lost]
             at = self.clock()
             try:
-                leases = await self._store.append(entries, [*asked], is_again=is_again)
+                leases = await self._store.append(entries, [*unsure], is_again=is_again)
                 break
             except StoreUnavailable:
                 is_again = True

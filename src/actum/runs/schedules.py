@@ -129,8 +129,8 @@ class Schedules:
         Raises:
             RunError: there is none of this name.
         """
-        gone = "DELETE FROM actum_schedules WHERE name = ? RETURNING name"
-        if not await self._store.database.single(gone, check_id(name)):
+        statement = "DELETE FROM actum_schedules WHERE name = ? RETURNING name"
+        if not await self._store.database.single(statement, check_id(name)):
             raise RunError(f"there is no schedule {name}")
 
     async def pause(self, name: str) -> None:

@@ -68,10 +68,10 @@ class Watchdog:
             self._lease.round_trip = self._store.database.round_trip
             self._lease.check()
 
-    def compare(self, ahead: float, took: float) -> None:
+    def compare(self, ahead: float, seconds: float) -> None:
         """Note how far the place's clock is ahead of this machine's; the question took so many seconds."""
-        was_off, self.skew = abs(self.skew) > _SKEW, ahead - took / 2
-        if not was_off and abs(self.skew) > _SKEW + took / 2:
+        was_off, self.skew = abs(self.skew) > _SKEW, ahead - seconds / 2
+        if not was_off and abs(self.skew) > _SKEW + seconds / 2:
             _LOG.warning(
                 "this machine's clock is %.1f s %s that of the runs' place, which counts: set it by NTP",
                 abs(self.skew),
@@ -116,12 +116,12 @@ class Watchdog:
 
     async def _confirm(self, records: Sequence[LeasedRecord]) -> None:
         """Ask for leases; note the round trip, and release runs that were given up."""
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         with suppress(RunError):  # it is asked again
             leases = await self._store.leases.current([record.run for record in records])
             self._lease.round_trip = self._store.database.round_trip
             for record in records:
-                record.judge(leases.get(record.run), asked)
+                record.judge(leases.get(record.run), asked_at)
                 if record.has_progress and self._company.is_suspect(record.run):
                     await self._store.leases.forgive(record.run, record.lease)
                     self._company.clear(record.run)

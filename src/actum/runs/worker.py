@@ -257,7 +257,7 @@ class Worker:
             history = await self._store.leases.history(row.id, claimed.prepared.snapshot.source)
             seq, consumed = history.seq, history.consumed
             record = owned.record = LeasedRecord(self._committer, row.id, row.lease, seq, consumed, task.cancel)
-            record.confirmed = claimed.asked
+            record.confirmed = claimed.claimed_at
             record.gate = LendingGate(self._gate, self._company, row.queue)
             try:
                 ending = await self._carry_live(claimed, history, record)
@@ -267,7 +267,7 @@ class Worker:
                     return
             notes = await record.close()
             if await self._store.leases.end(row.id, row.lease, ending, row.parent, notes):
-                log_end(row, ending, self.name, time.monotonic() - claimed.asked)
+                log_end(row, ending, self.name, time.monotonic() - claimed.claimed_at)
         except Fenced:
             return
         except RunError:
@@ -330,9 +330,9 @@ class Worker:
         while not self._stop.is_set():
             left = self._lease.announced / 2
             with suppress(StoreUnavailable):
-                asked, local = time.monotonic(), time.time()
+                asked_at, local = time.monotonic(), time.time()
                 now, comes = await self._schedules.look()
-                self._watchdog.compare(now - local, time.monotonic() - asked)
+                self._watchdog.compare(now - local, time.monotonic() - asked_at)
                 if comes is not None and comes <= now:
                     comes = await self._schedules.fire(now)
                 self._reached = time.monotonic()

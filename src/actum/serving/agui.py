@@ -139,8 +139,8 @@ class _Agents:
             except Refusal:
                 continue
             matching = [result for result in results if result.run == run_id]
-            made = made_elsewhere(await run.context())
-            if any(result.place.partition("/")[0] in made for result in matching):
+            elsewhere = made_elsewhere(await run.context())
+            if any(result.place.partition("/")[0] in elsewhere for result in matching):
                 return run, matching
         return None, []
 

@@ -159,7 +159,7 @@ class Hosting:
             StoreUnavailable: the store can't be reached.
         """
         rest, _, seal = handle.rpartition(".")
-        key, _, asked = rest.rpartition(".")
+        key, _, ids = rest.rpartition(".")
         served, begun_with = parse_run_id(key)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
@@ -167,7 +167,7 @@ class Hosting:
             is_own = run is not None and run.row.queue.startswith(_QUEUE) and run.row.tenant == caller
             if run is not None and is_own and not self._is_old(run):
                 self._carry_on(run)
-                return HandleFound(run=run, name=served, asked=frozenset(asked.split("-")))
+                return HandleFound(run=run, name=served, question_ids=frozenset(ids.split("-")))
         raise HandleSpent
 
     def _carry_on(self, run: Run) -> None:

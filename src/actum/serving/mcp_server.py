@@ -178,8 +178,8 @@ class Host:
         target = await self.hosting.find(handle, caller)
         stop, after = await self.hosting.until_stop(target.run, replies.ProgressReport(ctx))
         questions = stop.questions if isinstance(stop, HostAsked) else ()
-        asked = [question.id for question in questions if question.id in target.asked]
-        if not asked or not self.hosting.asks_of(target.run.id).answer(asked[0], encode(answer)):
+        ids = [question.id for question in questions if question.id in target.question_ids]
+        if not ids or not self.hosting.asks_of(target.run.id).answer(ids[0], encode(answer)):
             raise HandleSpent
         return await self._reply_when_stopped(ctx, target.run, self.offers[target.name], after)
 
@@ -205,7 +205,7 @@ class Host:
                             return self._unanswered(run, stop, offer)
                         if not ctx.session.can_send_request:
                             return replies.input_required(requests, handle_of(run, stop))
-                        target = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
+                        target = HandleFound(run=run, name=offer.name, question_ids=frozenset(requests))
                         if not await self._respond(target, stop, await replies.ask_host(ctx, requests)):
                             return self._unanswered(run, stop, offer)
         except asyncio.CancelledError:
@@ -231,7 +231,7 @@ class Host:
         Raises:
             HandleSpent: their questions are no longer open.
         """
-        open_ids = _open_ids(stop) & target.asked
+        open_ids = _open_ids(stop) & target.question_ids
         if not open_ids:
             raise HandleSpent
         has_answered = False

@@ -65,7 +65,7 @@ class HandleFound:
 
     run: Run
     name: str
-    asked: frozenset[str]
+    question_ids: frozenset[str]
 
 
 def handle_of(run: Run, stop: RunHeld | HostAsked) -> str:

@@ -134,12 +134,12 @@ class Remote:
         """Follow a run until it has ended, resuming after the last event if the connection is lost."""
         from .http_client import LOST, NO_EVENTS
 
-        after, pause, heard = "", _AGAIN, time.monotonic()
+        after, pause, heard_at = "", _AGAIN, time.monotonic()
         while True:
             try:
                 async with aclosing(self._events(run, after)) as events:
                     async for event in events:
-                        pause, heard = _AGAIN, time.monotonic()
+                        pause, heard_at = _AGAIN, time.monotonic()
                         after = event.id or after
                         row = _object(event.data.encode(), is_row=True) if event.event == "state" else None
                         if row is not None and row["state"] in _OVER:
@@ -150,7 +150,7 @@ class Remote:
                 raise DelegateError(f"it sends no events, or one that is larger than {self.most_bytes} bytes") from None
             except (*LOST, Away):
                 pass
-            if time.monotonic() - heard > self.patience:
+            if time.monotonic() - heard_at > self.patience:
                 raise DelegateError("the server can't be reached any more")
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

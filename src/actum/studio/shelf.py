@@ -94,7 +94,7 @@ class Shelf:
             for folder, key, names in self._walk(_SKIPPED - {"out"})
             if key and EVAL in names and _is_own_file(folder / EVAL)
         ]
-        return sorted(evals, key=lambda found: (-found.at, found.key))
+        return sorted(evals, key=lambda saved: (-saved.at, saved.key))
 
     def eval(self, key: str) -> Path:
         """The folder of a saved eval.

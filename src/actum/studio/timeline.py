@@ -110,8 +110,8 @@ class _Drawing:
 
     def _call(self, row: CallRow, label: str, state: str, depth: int = 1, place: str = "") -> Bar:
         items = f"{row.items:,} items" + (f", {row.failed:,} failed" if row.failed else "") if row.items else ""
-        tried = f"{row.attempts} attempts" if row.attempts > 1 else ""
-        parts = (seconds(between(row.began, row.ended)), items, tried)
+        attempts = f"{row.attempts} attempts" if row.attempts > 1 else ""
+        parts = (seconds(between(row.began, row.ended)), items, attempts)
         return Bar(
             kind="call",
             label=label,

@@ -94,7 +94,7 @@ async def actum_eval(
             report = await suite.rescore(rescore, judge=judge)
         else:
             table = LiveMatrix(is_shown=not json)
-            async with given_deps(deps, suite.suite.idea, suite.suite.name) as made:
+            async with given_deps(deps, suite.suite.idea, suite.suite.name) as dependencies:
                 with table:
                     report = await suite.run(
                         models=_split(models),
@@ -106,7 +106,7 @@ async def actum_eval(
                         against=against if earlier is None else None,
                         approve=None if approve is None else approver_of(approve, Questions(table), has_servers=True),
                         tell=lambda line: tell(f"actum: {line}"),
-                        deps=made,
+                        deps=dependencies,
                     )
     except EvalError as error:
         for problem in error.problems[:-1]:

@@ -95,10 +95,10 @@ async def actum_hold_chat(
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     values = options.input_of(loaded.idea.context, i or [], None)
     async with (
-        given_deps(deps, loaded.idea, Path(idea).name) as made,
+        given_deps(deps, loaded.idea, Path(idea).name) as dependencies,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),
     ):
-        agent = with_deps(agent, made)
+        agent = with_deps(agent, dependencies)
         with ExitStack() as stack:
             if save is None:
                 context, _ = await assembled(agent).prepared(loaded.context, schema, input=values)

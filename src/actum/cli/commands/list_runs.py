@@ -188,8 +188,8 @@ def age_of(text: str) -> float:
 
 async def act_on_many(runs: Runs, action: Action, wanted: RunFilter, *, is_dry: bool) -> int:
     """List the runs that a filter selects and carry out the action; returns the exit code."""
-    async with aclosing(selected(runs, wanted)) as found:
-        chosen = [run async for run in found]
+    async with aclosing(selected(runs, wanted)) as matches:
+        chosen = [run async for run in matches]
     if action == "failed" or is_dry:
         for run in chosen:
             say(_line(run))

@@ -43,12 +43,12 @@ async def actum_make_call(
         A file of MCP servers whose tools are offered.
     """
     source = Idea.load(idea) if idea else Idea(context=Context())
-    asked = source.settings(name=idea, has_model=model is not None)
+    idea_config = source.settings(name=idea, has_model=model is not None)
     code = Code.to_run(activities)
-    load_modules(source, asked.activities, code, source.roots)
-    load_servers(source, asked.servers, code, source.roots)
-    config = asked.over(Config())
-    async with given_deps(deps, source, tool) as made, servers_at(mcp, code.registry, code.servers):
+    load_modules(source, idea_config.activities, code, source.roots)
+    load_servers(source, idea_config.servers, code, source.roots)
+    config = idea_config.over(Config())
+    async with given_deps(deps, source, tool) as dependencies, servers_at(mcp, code.registry, code.servers):
         try:
             called = offered(source.context, code.registry, config.tools).find(tool)
         except UnknownTool as error:
@@ -58,10 +58,10 @@ async def actum_make_call(
         value = await code.registry(
             {"_tool": tool, **parameters_of(parameters, called)},
             context=source.context,
-            model=model_asked(asked, model, None),
-            limits=asked.limits,
+            model=model_asked(idea_config, model, None),
+            limits=idea_config.limits,
             roots=source.roots,
             config=config,
-            deps=made,
+            deps=dependencies,
         )
         say_json(jsonable(value))

@@ -217,8 +217,8 @@ def _lines(refined: Refined) -> Iterator[str]:
         held_out = f"{proof.right} right, {proof.left} left, {proof.wrong} wrong"
         same = f"{proof.same} of {proof.examples} the same bytes"
         held_out = f" · held out: {held_out}" if proof.by_run else ""
-        asked = f" · the model agrees in {proof.agreed} of {proof.asked}" if proof.asked else ""
-        yield f"proof: {same}{held_out}{asked} · requests {refined.requests:.1f} → {refined.asks}"
+        agreement = f" · the model agrees in {proof.agreed} of {proof.asked}" if proof.asked else ""
+        yield f"proof: {same}{held_out}{agreement} · requests {refined.requests:.1f} → {refined.asks}"
 
 
 def _calls(plan: JsonObject) -> str:

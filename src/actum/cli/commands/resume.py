@@ -78,12 +78,12 @@ async def actum_resume(
         return loaded.agent(decide)
 
     async with (
-        given_deps(deps, original, run) as made,
+        given_deps(deps, original, run) as dependencies,
         servers_at(mcp, DEFAULT, code.servers),
         options.versions_at(versions, store) as saved,
     ):
         with renderer:
             result = await kept.resume(
-                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=made
+                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew, deps=dependencies
             )
         return finish(result, is_json=json, file=run)

@@ -91,11 +91,11 @@ async def actum_run(
         raise options.CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context.extended(attachments)
     async with (
-        given_deps(deps, loaded.idea, Path(idea).name) as made,
+        given_deps(deps, loaded.idea, Path(idea).name) as dependencies,
         servers_at(mcp, loaded.code.registry, loaded.code.servers),
         options.versions_at(versions, store) as saved,
     ):
-        agent = with_deps(agent, made)
+        agent = with_deps(agent, dependencies)
         if approve == "plan":
             context, values = await _planned(loaded, context, values, questions)
         with renderer:
@@ -120,12 +120,12 @@ async def _planned(
         planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=values)
         context, usage, values = planned.context, planned.usage, None
 
-    def shown(plans: Context) -> str:
+    def describe(plans: Context) -> str:
         toolset = offered(plans, loaded.code.registry, loaded.config.tools)
         price = inspection.price(plans, toolset, loaded.limits, usage)
         return f"{plan_text(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
 
-    approved = await questions.plan(context, shown)
+    approved = await questions.plan(context, describe)
     tools = offered(approved, loaded.code.registry, loaded.config.tools).tools
     return with_plans_approved(approved, {name for name, tool in tools.items() if tool.is_held}), values
 

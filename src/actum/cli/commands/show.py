@@ -142,10 +142,10 @@ def isolation_text(isolation: Isolation, origin: str | None = None, roots: Seque
     return "\n".join([*lines, "  the other calls, their errors, and the registered tools"])
 
 
-def _headline(found: Isolation) -> str:
-    if found.delegate is None:
-        return f"a call of {found.tool}"
-    return f"a call of {found.tool}, carried out by the delegate {found.delegate or 'that the model chooses'}"
+def _headline(isolation: Isolation) -> str:
+    if isolation.delegate is None:
+        return f"a call of {isolation.tool}"
+    return f"a call of {isolation.tool}, carried out by the delegate {isolation.delegate or 'that the model chooses'}"
 
 
 def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequence[Path]) -> Iterator[str]:

@@ -115,8 +115,8 @@ def crossing_told(event: events.CallStarted) -> str:
     if event.delegate is None and not event.crossed:
         return ""
     where = f" in {printable(event.delegate)}" if event.delegate is not None else ""
-    seen = ", ".join(dict.fromkeys(_kind_and_names(message) for message in event.crossed))
-    return f"{where}, sees {seen or 'nothing'}"
+    names = ", ".join(dict.fromkeys(_kind_and_names(message) for message in event.crossed))
+    return f"{where}, sees {names or 'nothing'}"
 
 
 def _kind_and_names(message: Mapping[str, Any]) -> str:

@@ -325,28 +325,28 @@ def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Cod
         owner = compiler.code(value)
 
         def load(frame: Frame) -> Any:
-            of = owner(frame)
-            if type(of) is dict and key in of:
-                return cast("dict[str, Any]", of)[key]
-            return _absent(of, key, node, is_optional=is_optional)
+            base = owner(frame)
+            if type(base) is dict and key in base:
+                return cast("dict[str, Any]", base)[key]
+            return _absent(base, key, node, is_optional=is_optional)
 
         return load
     compiler.steps += 1
     place = compiler.scope[value.id]
 
     def load_of_name(frame: Frame) -> Any:
-        of = frame[place]
-        if type(of) is dict and key in of:
-            return cast("dict[str, Any]", of)[key]
-        return _absent(of, key, node, is_optional=is_optional)
+        base = frame[place]
+        if type(base) is dict and key in base:
+            return cast("dict[str, Any]", base)[key]
+        return _absent(base, key, node, is_optional=is_optional)
 
     return load_of_name
 
 
-def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
+def _absent(base: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
     """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
-    if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
-        raise failed_at(missing_key(of, key), node)
+    if not ((is_optional and type(base) is dict) or ((base is None or type(base) is dict) and may_miss(node))):
+        raise failed_at(missing_key(base, key), node)
 
 
 REACHING: Constructs = {

@@ -172,10 +172,10 @@ def _get_type(_: str, arguments: Sequence[Type], __: Named) -> Type:
     """What `.get()` gives; asking for a key that isn't declared is mere caution, and no error."""
     owner, key, default = (*arguments, NULL)[:3]
     texts = key.alternatives
-    if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
+    if texts is None or len(texts) != 1 or not isinstance(text := texts[0], Text) or text.values is None:
         return union(*_object(owner).members, default)
     declared = _object(owner)
-    fields = [declared.fields.get(value) for value in asked.values]
+    fields = [declared.fields.get(value) for value in text.values]
     if all(field is not None and field.is_required for field in fields):
         return union(*(field.type for field in fields if field is not None))
     rest = declared.rest or default

@@ -32,9 +32,9 @@ def delegate_carry(ground: Ground, delegate: Delegate) -> Carry:
         before = ground.journal.decisions.suspended(job.of, job.call)
         suspension = Suspension(place=job.place, call=job.call, context=before, sources=parameter_marks(job))
         if is_marked(context):
-            job.came = delegate_marks(job, is_handed_data=True)
+            job.brought = delegate_marks(job, is_handed_data=True)
             if job.parent is not None:
-                job.parent.came = job.came
+                job.parent.brought = job.brought
         try:
             returned = await delegate(call, job.tool, context.keyed(job.key, ground.journal.lease), suspension)
             return judge_result(returned, job.tool, ground.budget)

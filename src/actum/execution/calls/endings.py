@@ -368,7 +368,7 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 is_value=job.is_value,
                 derived=job.derived,
                 item=item.value,
-                came=job.came,
+                brought=job.brought,
             )
         )
     return jobs

@@ -255,20 +255,20 @@ class _Retrying:
     retries: int
     backoff: Backoff
     ground: Ground
-    tried: int = 0
+    repeats: int = 0
     """How many attempts there were after the first."""
 
     async def __call__(self, failure: ActivityError) -> bool:
         """Whether to try again, now."""
-        if self.tried >= self.retries:
+        if self.repeats >= self.retries:
             return False
-        seconds = self.backoff.seconds(self.tried)
+        seconds = self.backoff.seconds(self.repeats)
         if seconds >= self._seconds_left() or not self._can_pay():
             return False
-        self.tried += 1
+        self.repeats += 1
         if self.ground.emit.sink:
             job = self.job
-            event = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.tried, seconds=seconds)
+            event = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.repeats, seconds=seconds)
             self.ground.emit(event)
         await (self.backoff.sleep or asyncio.sleep)(seconds)
         if (settled := self.ground.journal.settled) is not None:  # others may have taken over the run meanwhile

@@ -50,7 +50,7 @@ class Lineage:
         job.sources = {path: source for path, source in sources if source.is_brought}
         derived = [path for path, source in sources if source.is_derived]
         job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in derived))
-        job.came = self._result_marks(job)
+        job.brought = self._result_marks(job)
         for path in derived:
             if path and _refuses_derived(job.tool, path[0]):
                 raise InvalidParameters(
@@ -70,9 +70,9 @@ class Lineage:
         head = job.head
         assert head.otherwise is not None  # nothing else stands for it
         sources = {path: self._source(expr, head) for expr, path in head.otherwise.template.with_paths()}
-        job.came = {path: source for path, source in sources.items() if source.is_brought}
+        job.brought = {path: source for path, source in sources.items() if source.is_brought}
         if head is not job:
-            head.came = {(): join_sources([source_of(result_marks(head)), *job.came.values()])}
+            head.brought = {(): join_sources([source_of(result_marks(head)), *job.brought.values()])}
 
     @staticmethod
     def _result_marks(job: Job) -> Marks | None:
@@ -134,8 +134,8 @@ class Lineage:
 
 def result_marks(job: Job) -> Marks:
     """Where the result of a call comes from: what the model has written out itself, no call has brought."""
-    if job.came is not None:
-        return job.came
+    if job.brought is not None:
+        return job.brought
     return NONE if job.is_latent else WHOLE
 
 
@@ -215,7 +215,7 @@ class Results:
             ScopeDenied: it would open a gate.
             LimitExceeded: the run can't afford what would be written.
         """
-        is_marked = job.filters or job.derived or job.came is not None or job.failure or job.batch
+        is_marked = job.filters or job.derived or job.brought is not None or job.failure or job.batch
         marks = (job.marks or None) if is_marked else None
         beside = self._append(job, Yield(messages=result.beside)).writes if result.beside else ()
         if job.parent is not None:

@@ -337,14 +337,14 @@ class Caller:
     def _check_foreign(self, name: str, tool: Tool, request: SavedRequest) -> None:
         """Refuse a delegate from outside that asks for what was not granted to it (D12, D15)."""
         try:
-            asked = [*IdeaConfig.parse(request.config).asked]
+            names = [*IdeaConfig.parse(request.config).asked]
             for index, message in enumerate(request.context):
                 if message.get("type") == "tool":
                     for declared in tools_of(message, index):
-                        asked += declared.choices("_activity") or [declared.fixed("_activity") or ""]
+                        names += declared.choices("_activity") or [declared.fixed("_activity") or ""]
         except ActumError as error:
             raise unusable_error(name, tool, request, error) from error
-        for name_asked in filter(None, asked):
+        for name_asked in filter(None, names):
             if name_asked not in self.runtime.config.grants:
                 why = f"{redacted(name)!r} comes from outside and asks for {name_asked!r}, which is not granted"
                 raise DelegateForbidden(f"{why}: Config(grants=[…])", tool=tool.name)

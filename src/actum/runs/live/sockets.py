@@ -80,8 +80,8 @@ class _SocketStation:
         text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
         async with self._lock:
             paths = await asyncio.to_thread(_sockets, self._store, self._kind)
-            for gone in self._lines.keys() - paths:
-                self._lines.pop(gone).close()
+            for stale in self._lines.keys() - paths:
+                self._lines.pop(stale).close()
             for path in paths:
                 if path.rpartition("/")[2] == self._own:
                     continue

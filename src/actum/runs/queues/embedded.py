@@ -52,34 +52,34 @@ class EmbeddedQueue:
             async with self._database.transaction() as within:
                 if stop.is_set():  # while it waited for the lock
                     return []
-                gone = await forget(within)
+                ended = await forget(within)
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
                 rows = await within.rows(take, server, lease.ahead, *names, lease.seconds, server, most)
-            over.difference_update(gone)
+            over.difference_update(ended)
             return [(int(number), run) for number, run in rows]
 
         async def forget(within: Transaction) -> list[int]:
-            gone = [*over]
+            ended = [*over]
             # Only its own: after standing still, it must not end what another has taken.
             statement = "DELETE FROM actum_deliveries WHERE number = ? AND taker = ?"
-            await within.each(statement, [(number, server) for number in gone])
-            return gone
+            await within.each(statement, [(number, server) for number in ended])
+            return ended
 
         async def end(number: int) -> None:
             over.add(number)
             with suppress(StoreUnavailable):  # it is deleted with the next take
                 async with self._database.transaction() as within:
-                    gone = await forget(within)
-                over.difference_update(gone)
+                    ended = await forget(within)
+                over.difference_update(ended)
 
         async def wait() -> None:
             await self._database.changed("", _GLANCE)
 
         async def beat(database: Database) -> None:
             ahead = lease.ahead
-            heard = "UPDATE actum_deliveries SET heard = now() + ? WHERE taker = ? RETURNING number"
-            await database.single(heard, ahead, server)
+            statement = "UPDATE actum_deliveries SET heard = now() + ? WHERE taker = ? RETURNING number"
+            await database.single(statement, ahead, server)
             lease.tell(ahead)
 
         await Slots(slots, carry, take, end, Heartbeat(self._database, beat, lease)).until(stop, wait)

@@ -66,16 +66,16 @@ class Slots:
 
     async def _fill(self) -> bool:
         """Take as many deliveries as there is room for; return whether there were any."""
-        took = False
+        has_taken = False
         for queue, slots in self._slots.items():
             free = slots - self._busy[queue]
             for number, run in await self._take(queue, free) if free > 0 else ():
-                took = True
+                has_taken = True
                 self._busy[queue] += 1
                 task = asyncio.create_task(self._carry_delivery(queue, number, run))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        return took
+        return has_taken
 
     async def _carry_delivery(self, queue: str, number: int, run: str) -> None:
         try:

@@ -81,13 +81,13 @@ class _Parser:
         self._position += 1
         return self._tokens[self._position - 1]
 
-    def _took(self, sign: str) -> bool:
+    def _accept(self, sign: str) -> bool:
         is_there = self._next.kind == "sign" and self._next.text == sign
         self._position += is_there
         return is_there
 
     def _need(self, sign: str, else_: str = "") -> None:
-        if not self._took(sign):
+        if not self._accept(sign):
             raise self._wrong(f"'{sign}'{else_}")
 
     def _union(self, depth: int) -> JsonObject:
@@ -100,19 +100,19 @@ class _Parser:
                 values.append(self._quoted())
             else:
                 schemas.append(self._single(depth))
-            if not self._took("|"):
+            if not self._accept("|"):
                 break
         if values:
             schemas.insert(0, {"type": "string", "enum": list(dict.fromkeys(values))})
         return _any_of(schemas)
 
     def _single(self, depth: int) -> JsonObject:
-        if self._took("["):
+        if self._accept("["):
             item = self._union(depth + 1)
             self._need("]", " or '|'")
             return {"type": "array", "items": item}
-        if self._took("{"):
-            return self._map(depth) if self._took("*") else self._object(depth)
+        if self._accept("{"):
+            return self._map(depth) if self._accept("*") else self._object(depth)
         token = self._next
         if token.kind == "word" and token.text in WORDS:
             self._take()
@@ -133,12 +133,12 @@ class _Parser:
         properties: JsonObject = {}
         required: list[str] = []
         is_whole = True
-        while not self._took("}"):
-            if self._took("…"):
+        while not self._accept("}"):
+            if self._accept("…"):
                 is_whole = False
             else:
                 self._field(properties, required, depth)
-            if not self._took(","):
+            if not self._accept(","):
                 self._need("}", " or ','")
                 break
         if not is_whole and not properties:
@@ -153,8 +153,8 @@ class _Parser:
         key = self._quoted() if token.kind == "text" else self._take().text
         if key in properties:
             raise ValueError(f"the key at character {token.start} is there already")
-        is_optional = self._took("?")
-        schema = self._union(depth + 1) if self._took(":") else dict(WORDS["text"])
+        is_optional = self._accept("?")
+        schema = self._union(depth + 1) if self._accept(":") else dict(WORDS["text"])
         if not is_optional:
             required.append(key)
         properties[key] = _any_of([schema, _NULL]) if is_optional else schema
