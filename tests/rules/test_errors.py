@@ -121,6 +121,11 @@ ROWS: list[tuple[list[Json], str | None, list[str]]] = [
     ([call("look"), {"_then": True}], "†calls.1", ["at output: †calls.1: element 1 is a _then, which has no value"]),
     ([call("bad")], "†calls.0", ["tool 'bad': ValueError: no"]),
     (
+        [call("double", n=1), call("double", n="†calls.0.x <|> †calls.0.y")],
+        None,
+        ["tool 'double', at n: †calls.0.x: a number has no 'x'"],
+    ),
+    (
         [call("double", n="†look"), call("look")],
         None,
         ["tool 'double': nothing fills †look; the result of look is †calls.1"],
