@@ -19,7 +19,7 @@ from actum.dataflow.expression import (
     parse,
     template,
 )
-from actum.dataflow.reference import Reference, ReferenceSyntax
+from actum.dataflow.reference import Path, Reference, ReferenceSyntax, with_position
 
 SEGMENTS = st.integers(0, 99) | st.text(min_size=0, max_size=6).filter(lambda text: "\ud800" not in text)
 REFERENCES = st.builds(
@@ -46,6 +46,22 @@ def test_an_expression_is_read_as_it_is_printed(expression: Expression) -> None:
         assert str(parse(text)) == text
     else:
         assert parse(text) == expression
+
+
+@pytest.mark.rule("O1")
+@pytest.mark.parametrize(
+    ("path", "depth", "better"),
+    [
+        (("l", "0", "x"), 1, "†state.l[0].x"),
+        (("l", "0", "x"), 0, None),
+        (("l", "0"), 2, None),
+        (("l", 0), 1, None),
+        (("10",), 0, "†state[10]"),
+    ],
+)
+def test_a_key_of_digits_can_be_read_as_a_position(path: Path, depth: int, better: str | None) -> None:
+    reference = with_position(Reference("state", path), depth)
+    assert better == (None if reference is None else str(reference))
 
 
 @pytest.mark.rule("O5")

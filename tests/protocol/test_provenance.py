@@ -67,6 +67,14 @@ def test_the_scopes_that_a_call_has_chosen_are_told() -> None:
     assert scopes == [("user",), ()]
 
 
+def test_why_a_call_failed_is_told_where_its_alternative_stands_for_it_and_nowhere_else() -> None:
+    made: list[Json] = [join(a=1), {"_tool": "ask", "_else": "none"}]
+    result = ran([], {"calls": made, "output": "{†calls.0 + †calls.1}"}, {"output": None}, {"output": None})
+    (origin,) = result.provenance()
+    why = "tool 'ask': the delegate 'asker' failed: no_progress"
+    assert [(source.by, source.failed) for source in origin.of] == [("code", ""), ("model", why)]
+
+
 def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None:
     calls = [
         join("†state.a", a="†input.x"),

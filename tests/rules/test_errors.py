@@ -273,6 +273,11 @@ ROWS: list[tuple[list[Json], str | None, list[str]]] = [
         ["tool 'bad': 2 of 2 items failed: item 0: ValueError: no; item 1: ValueError: no"],
     ),
     (
+        [call("bad", n="†each", _each=[1] * 7)],
+        None,
+        [f"tool 'bad': 7 of 7 items failed: {'; '.join(f'item {n}: ValueError: no' for n in range(5))}; and 2 more"],
+    ),
+    (
         [call("look"), call("double", n="†calls.0[0]")],
         None,
         ["tool 'double': nothing fills †calls.0[0]; †calls.0 is an object of 4 keys, of which this is none"],
