@@ -37,7 +37,7 @@ async def quick(n: int) -> str:
 
 
 def talker(folder: Path, *answers: Any, **members: Any) -> Path:
-    """An Idea, and a model that gives these answers to whoever is asked in that folder."""
+    """Write an Idea, and a model that gives these answers to any request in that folder."""
     path = folder / "talk.json"
     idea = {
         "config": {"activities": ["slow.py"]},

@@ -19,7 +19,7 @@ from actum.cli.render.terminal import tell
 
 
 async def interrupted_while_it_waits() -> list[int]:
-    """What a signal calls that another thread takes: the wait of the main thread isn't interrupted then."""
+    """What a signal calls that another thread receives, so that the main thread's wait isn't interrupted."""
     loop, called, answered = asyncio.get_running_loop(), asyncio.Event(), list[int]()
 
     def answer(number: int, _frame: FrameType | None) -> None:
@@ -55,7 +55,7 @@ def test_a_signal_that_interrupts_no_wait_is_answered_at_once(is_nested: bool) -
 
 
 class Interrupted(io.RawIOBase):
-    """A stream into whose first line a Ctrl-C comes."""
+    """A stream whose first line is interrupted by Ctrl-C."""
 
     def __init__(self) -> None:
         self.seen = b""

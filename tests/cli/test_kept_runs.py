@@ -96,7 +96,7 @@ def ran(folder: Path) -> list[str]:
 
 
 def recorded(folder: Path) -> list[str]:
-    """The steps whose results are in what a killed run has left, in its delegates too."""
+    """The steps whose results a killed run has recorded, also in its delegates."""
     entries: list[Json] = []
     for line in (folder / "run.json.log").read_bytes().split(b"\n"):
         try:
@@ -116,7 +116,7 @@ def _names(messages: Iterable[Json]) -> Iterator[str]:
 
 
 def check_resumed(folder: Path, before: list[str], known: list[str]) -> None:
-    """What the documentation promises: nothing recorded ran again, and all has run to completion once in the record."""
+    """What the documentation promises: no recorded step ran again, and the record has each step done once."""
     again = Counter(line.removeprefix("begin ") for line in ran(folder)[len(before) :] if line.startswith("begin "))
     assert not set(again) & set(known), "an Activity whose result was recorded ran again"
     assert all(count == 1 for count in again.values())

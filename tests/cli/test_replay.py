@@ -85,7 +85,7 @@ raise SystemExit(main())
 
 @pytest.fixture
 def run(tmp_path: Path) -> Runner:
-    """Runs the command line in a process of its own, with a model that says these answers."""
+    """Runs the command line in a process of its own, with a model that gives these answers."""
     (tmp_path / "own.py").write_text(TOOLS, encoding="utf-8")
     (tmp_path / "idea.json").write_text(json.dumps(IDEA), encoding="utf-8")
     assert actum("pin", "own.py", cwd=tmp_path).returncode == 0

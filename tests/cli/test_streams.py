@@ -21,7 +21,7 @@ WORDS = "schön → ● \U0001f600"
 
 
 def speaking(folder: Path) -> Path:
-    """An Idea whose output, and the value of whose call, no small encoding has."""
+    """An Idea whose output, and a value of whose call, has characters that no small encoding has."""
     path = idea(folder, {"_value": WORDS}, {"_tool": "say", "words": WORDS}, output="†calls.1", schema={})
     source = (folder / "own.py").read_text(encoding="utf-8")
     (folder / "own.py").write_text(

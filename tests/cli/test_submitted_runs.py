@@ -280,7 +280,7 @@ def test_what_is_wrong_with_a_command_is_one_line(
 
 
 def _ended(run: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """What following a run says that was just decided on."""
+    """What `actum follow` prints of a run that was just decided on."""
     end = time.monotonic() + PATIENCE
     while (followed := until_over(run, capsys))[0] == 3 and time.monotonic() < end:
         time.sleep(0.05)

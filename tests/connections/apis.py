@@ -91,7 +91,7 @@ DOCUMENT: Json = {
 
 
 class Service:
-    """An API that notes what it was asked."""
+    """An API that records its requests."""
 
     def __init__(self, document: Json) -> None:
         self.document = document
@@ -139,7 +139,7 @@ class Service:
 
 @asynccontextmanager
 async def api(document: Json = DOCUMENT) -> AsyncGenerator[Service]:
-    """An API as long as a block."""
+    """An API that serves until the block ends."""
     service, listener = Service(document), bound("127.0.0.1", 0)
     service.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     methods = ["GET", "POST", "PUT", "DELETE"]

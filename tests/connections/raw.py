@@ -1,4 +1,4 @@
-"""A server over stdio that writes its lines itself, so that they can be none: its argument says how."""
+"""A server over stdio that writes its lines itself, so that they can be wrong: its argument says how."""
 
 from __future__ import annotations
 

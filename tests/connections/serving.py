@@ -173,7 +173,7 @@ def text(words: str) -> types.TextContent:
 
 
 def malformed() -> None:
-    """A server of no SDK, which lists what is no tool."""
+    """A server without an SDK, which lists entries that are no tools."""
     broken = [{"name": "broken", "inputSchema": 3}, {"inputSchema": OBJECT}, 7]
     known: dict[str, Any] = {
         "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},

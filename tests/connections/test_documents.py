@@ -29,7 +29,7 @@ NOWHERE = "it refers to what isn't in the document"
 
 
 def offers_of(document: Json) -> ListedOperations:
-    """What is offered of a document, as `Servers` take it."""
+    """The operations that a document offers, as `Servers` read them."""
     offers = listed_operations(
         Document.parse(encode(document)), OWN.offers, AlwaysSent(query=["api_key"]), 1_000, OWN.most_bytes
     )
@@ -43,7 +43,7 @@ def offers_of(document: Json) -> ListedOperations:
 
 
 def offers_of_operation(operation: Json, path: str = "/a", **more: Any) -> ListedOperations:
-    """What is offered of a document with one good operation beside this one."""
+    """What a document offers with this operation and a good one beside it."""
     paths = {path: {"post": {"operationId": "one", **operation}}, "/good": {"get": {"operationId": "good"}}}
     offers = offers_of({"openapi": "3.1.0", "paths": paths, **more})
     assert "good" in offers.tools
@@ -318,7 +318,7 @@ def test_values_to_choose_from_that_are_none_are_left_to_who_judges_the_schema()
 
 
 def offered(document: Json) -> None:
-    """Whatever it is, it has an address or none, and each operation is offered or left out with a reason."""
+    """Any document has an address or none, and each operation is offered or left out with a reason."""
     try:
         parsed = Document.parse(encode(document))
     except errors.SchemaError:

@@ -34,7 +34,7 @@ class Heard:
 
 
 async def noted(servers: connections.Servers, line: str) -> list[str]:
-    """What the server has noted, asked until this is among it: each question is answered after what came before."""
+    """The notes of the server, read again until this one is among them: calls are answered in their order."""
     lines: list[str] = []
     for _ in range(1_000):
         lines = (await servers.call("s/noted", {})).value["notes"]

@@ -114,7 +114,7 @@ async def read(model: Model) -> list[str | Reasoning | Usage]:
 
 
 def texts(items: list[str | Reasoning | Usage]) -> str:
-    """What was said, however the adapter cuts it: what arrives together may be joined."""
+    """The whole text, however the adapter cuts it: pieces that arrive together may be joined."""
     *pieces, _ = items
     return "".join(cast("list[str]", pieces))
 

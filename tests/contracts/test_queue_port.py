@@ -63,7 +63,7 @@ def names(count: int) -> list[str]:
 
 
 class Carried:
-    """Notes what it carries; what is in `held` stands until it is cancelled."""
+    """Notes the runs that it carries; with `held` they last until `open` is set or they are cancelled."""
 
     def __init__(self, queue: str, *, held: bool = False) -> None:
         self.queue = queue

@@ -265,7 +265,7 @@ PROVIDERS: dict[str, type[BatchProvider]] = {"openai": OpenAI, "anthropic": Anth
 
 @contextmanager
 def batch_provider(answer: Callable[[Json], str], kind: str = "openai", **more: Any) -> Generator[BatchProvider]:
-    """The provider, as long as the block lasts."""
+    """A provider that serves until the block ends."""
     provider = PROVIDERS[kind](answer, **more)
 
     class Handler(BaseHTTPRequestHandler):

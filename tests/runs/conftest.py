@@ -40,7 +40,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def tally(request: pytest.FixtureRequest) -> Generator[Tally]:
-    """What a test counts that is marked by its fault; nothing may be amiss. It is kept where all is tried."""
+    """The count of a test that is marked with its fault: nothing may be amiss. It is kept where all is tried."""
     marker = request.node.get_closest_marker("fault")
     parts = getattr(request.node, "callspec", None)
     params: dict[str, Any] = {} if parts is None else parts.params

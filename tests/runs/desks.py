@@ -1,4 +1,4 @@
-"""What the tests of runs share: small Ideas, agents for them, and workers that serve as long as a block."""
+"""What the tests of runs share: small Ideas, agents for them, and workers that serve until a block ends."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def sql(runs: Runs) -> SqlStore:
 
 @asynccontextmanager
 async def serving(runs: Runs, agent: Runner, **more: Any) -> AsyncGenerator[Worker]:
-    """A worker that serves as long as the block."""
+    """A worker that serves until the block ends."""
     settings: dict[str, Any] = {"lease": 2.0, "drain": 5.0, **more}
     worker = settings.pop("made", Worker)(runs, agent, **settings)
     task = asyncio.create_task(worker.serve())
@@ -89,7 +89,7 @@ async def serving(runs: Runs, agent: Runner, **more: Any) -> AsyncGenerator[Work
 
 
 async def until(holds: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:
-    """Wait until something holds, for so many seconds at most."""
+    """Wait until a condition holds, for so many seconds at most."""
     async with asyncio.timeout(patience):
         while not await holds():  # noqa: ASYNC110 -- what it waits for may be in another process
             await asyncio.sleep(0.01)

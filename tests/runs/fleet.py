@@ -72,7 +72,7 @@ class Fleet:
 
     @property
     def up(self) -> int:
-        """How many have begun to serve and not ended."""
+        """How many workers have begun to serve and not ended."""
         return sum(worker.poll() is None and (self.sink / "up" / str(worker.pid)).exists() for worker in self.workers)
 
     async def busy(self, among: Sequence[warm.Process] | None = None) -> warm.Process:
@@ -100,7 +100,7 @@ class Fleet:
         return self.drawn.choice(candidates)
 
     async def kill(self) -> None:
-        """Kill one, and start another one in its place."""
+        """Kill a worker, and start another one in its place."""
         worker = await self.busy()
         self.workers.remove(worker)
         worker.kill()
@@ -108,7 +108,7 @@ class Fleet:
         self.start()
 
     async def freeze(self) -> None:
-        """Let one stand still, and start another one in its place."""
+        """Freeze a worker, and start another one in its place."""
         worker = await self.busy()
         self.workers.remove(worker)
         worker.send_signal(signal.SIGSTOP)
@@ -116,7 +116,7 @@ class Fleet:
         self.start()
 
     def thaw(self) -> None:
-        """Let the one go on that has stood still the longest."""
+        """Let the worker go on that has been frozen the longest."""
         if self.frozen:
             worker = self.frozen.pop(0)
             worker.send_signal(signal.SIGCONT)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass
 class Link:
-    """The way to a database: `round_trip` in seconds, and which part of what is sent, and of what is answered, resets
+    """The link to a database: `round_trip` in seconds, and which part of what is sent, and of what is answered, resets
     its connection instead."""
 
     socket: str
@@ -75,7 +75,7 @@ class Link:
 async def far_away(
     url: str, round_trip: float = 0.0, resets: float = 0.0, answers: float = 0.0
 ) -> AsyncGenerator[tuple[str, Link]]:
-    """The URL of the same database by a slow way, as long as the block; and that way, which may become slower."""
+    """The URL of the same database over a slow link until the block ends; and that link, which may get slower."""
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     parts = urlsplit(url)

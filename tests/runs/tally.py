@@ -74,7 +74,7 @@ class Tally:
                 self.stuck += 1
 
     def keep(self, folder: Path = COUNTED) -> None:
-        """Keep it, for the table."""
+        """Write it down for the table."""
         folder.mkdir(parents=True, exist_ok=True)
         row: Json = {**asdict(self), "digest": digests()[self.test], "at": f"{datetime.now(UTC):%Y-%m-%d}"}
         name = sha256(f"{self.test}{self.fault}{self.place}".encode()).hexdigest()[:16]
@@ -96,7 +96,7 @@ def _start(decorator: ast.expr) -> str:
 
 
 def refreshed(record: Json, folder: Path = COUNTED) -> Json:
-    """The record with what was counted since; what is of no test any more, or of another one, is left out."""
+    """The record with what was counted since, without the rows of tests that are gone or have changed."""
     by_key = {(row["test"], row["fault"], row["place"]): row for row in record.get("rows", [])}
     for path in sorted(folder.glob("*.json")):
         row: Json = json.loads(path.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def refreshed(record: Json, folder: Path = COUNTED) -> Json:
 
 
 def stale(record: Json) -> list[str]:
-    """What is not as it was when it was counted, and what was not."""
+    """The tests that have changed since they were counted, and those that were never counted."""
     counted: defaultdict[str, set[str]] = defaultdict(set)
     for row in record["rows"]:
         counted[row["test"]].add(row["digest"])

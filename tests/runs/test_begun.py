@@ -38,7 +38,7 @@ def denies(*_: object) -> bool:
 
 
 async def settled(run: Run) -> str:
-    """How far it is once nobody carries it out."""
+    """The state of a run once nobody carries it out."""
 
     async def is_settled() -> bool:
         row = await run.refresh()

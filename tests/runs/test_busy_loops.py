@@ -51,7 +51,7 @@ async def _known(run: Run) -> None:
 
 
 async def _serving(url: str, desk: Desk, is_over: threading.Event) -> None:
-    """Another worker of the same place, which takes what nobody is heard of for."""
+    """Another worker of the same place, which takes over the runs of workers that it doesn't hear from."""
     desk.hold.set()
     async with Runs(url) as runs, serving(runs, desk.agent(), lease=LEASE, tags=["other"]):
         await asyncio.to_thread(is_over.wait)

@@ -29,7 +29,7 @@ async def test_an_idle_worker_makes_fewer_than_four_statements_a_heartbeat(
         return await single(self, statement, *values)
 
     def counted_alone(self: PostgresDatabase) -> Any:
-        """By what `single` asks, and the engine of the queue."""
+        """Count what `single` and the engine of the queue ask."""
         statements[0] += 1
         return alone(self)
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.rule("L8")
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[tuple[SqlStore, SqlStore]]:
-    """Two on one place, as in two processes."""
+    """Two stores of one place, as in two processes."""
     url = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
     both = opened(url), opened(url)
     yield both

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.rule("L8")
 
 
 class Reader:
-    """What a program makes of live events that shows the texts of a run."""
+    """What a program that shows the texts of a run makes of live events."""
 
     def __init__(self) -> None:
         self.texts = defaultdict[tuple[str, bool], str](str)

@@ -40,20 +40,20 @@ async def fail(of: str) -> str:
 
 
 class Worker:
-    """A worker by the command line, with the lines of its stderr."""
+    """A worker that the command has started, with the lines of its stderr."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.lines: list[str] = []
 
     async def read(self) -> None:
-        """Take in what it says."""
+        """Read what it prints."""
         assert self.process.stderr is not None
         while line := await self.process.stderr.readline():
             self.lines.append(line.decode().rstrip())
 
     async def line_with(self, part: str) -> str:
-        """The first line that has a part."""
+        """The first line that contains `part`."""
 
         async def is_said() -> bool:
             return any(part in line for line in self.lines)

@@ -177,7 +177,7 @@ async def test_without_croniter_schedules_say_what_to_install_and_runs_go_on(mon
 
 @asynccontextmanager
 async def looking(place: str, count: int) -> AsyncGenerator[list[Runs]]:
-    """Several who look for ticks, as in several processes."""
+    """Several `Runs` of one place that look for ticks, as in several processes."""
     shared = Runs(place)
     several = [shared] * count if place == ":memory:" else [Runs(place) for _ in range(count)]
     try:

@@ -32,7 +32,7 @@ def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @asynccontextmanager
 async def channels(store: Path, count: int) -> AsyncGenerator[list[MachineChannel]]:
-    """Those that as many processes would have."""
+    """The channels of so many processes."""
     opened = [MachineChannel(store) for _ in range(count)]
     try:
         yield opened
@@ -42,7 +42,7 @@ async def channels(store: Path, count: int) -> AsyncGenerator[list[MachineChanne
 
 
 def sockets(base: Path) -> list[Path]:
-    """Those that are there."""
+    """The sockets that are there."""
     return [path for path in base.rglob("*") if path.is_socket()]
 
 

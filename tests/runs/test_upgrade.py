@@ -147,7 +147,7 @@ async def test_a_worker_is_upgraded_by_the_commands_of_the_page(database: str, t
 
 
 def _submitted_by(package: Path, database: str, count: int) -> int:
-    """Submit so many runs by the Actum in a folder; which version of the tables it knows."""
+    """Submit so many runs by the Actum in a folder, and return which version of the tables it knows."""
     command = [sys.executable, "-c", SUBMIT, database, encode(IDEA), str(count)]
     env = {**os.environ, "PYTHONPATH": str(package)}
     return int(subprocess.run(command, env=env, capture_output=True, check=True, timeout=60).stdout)

@@ -22,7 +22,7 @@ _AHEAD = 12
 
 
 def many(most: int, few: int) -> int:
-    """How many: all of them in `make chaos` alone, since each takes processes and seconds."""
+    """How many of something: all of them in `make chaos` alone, since each takes processes and seconds."""
     return {"all": most, "more": few, "little": -(-few // 2)}[EFFORT]
 
 

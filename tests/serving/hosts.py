@@ -110,7 +110,7 @@ def host_of(
 
 @asynccontextmanager
 async def client_of(host: Host, era: Era, **more: Any) -> AsyncGenerator[Client]:
-    """A client of a server in this process; what it keeps is closed behind it."""
+    """A client of a server in this process, whose runs are closed with the client."""
     try:
         async with Client(host.server(), mode=era, **more) as client:
             yield client
@@ -121,7 +121,7 @@ async def client_of(host: Host, era: Era, **more: Any) -> AsyncGenerator[Client]
 def elicited(
     action: Literal["accept", "decline", "cancel"], questions: list[str] | None = None, **content: Any
 ) -> Callable[..., Any]:
-    """A user who fills in every form so."""
+    """A user who answers every form in this way."""
 
     async def fill(_ctx: Any, params: Any) -> types.ElicitResult:
         if questions is not None:
@@ -137,7 +137,7 @@ def text_of(result: Any) -> str:
 
 
 async def data(client: Client, tool: str, arguments: Json) -> Json:
-    """What a call comes to, as data."""
+    """The result of a call, as data."""
     result = await client.call_tool(tool, arguments)
     assert result.structured_content is not None, text_of(result)
     return result.structured_content

@@ -1,4 +1,4 @@
-"""A server on a free port of this process, as long as a block, and what asks it."""
+"""A server on a free port of this process until the block ends, and a client of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 30.0
 
 @asynccontextmanager
 async def house(served: Served, *, token: str | Mapping[str, str] = TOKEN, **more: Any) -> AsyncGenerator[Client]:
-    """The server of what is served, and a client of it."""
+    """A server of `served`, and a client of it."""
     listener = bound("127.0.0.1", 0)
     server = HttpServer(served.app(token=token, **more))
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -48,7 +48,7 @@ class Client(httpx2.AsyncClient):
         self.token = token
 
     async def ok(self, method: str, path: str, **more: Any) -> Any:
-        """What the server answers, which is no error."""
+        """The answer of the server, which must be no error."""
         answer = await self.request(method, path, **more)
         assert answer.status_code < 300, answer.text
         return answer.json()

@@ -241,7 +241,7 @@ PICK: Json = {
 
 
 def messages_behind(call: str, content: str, **more: Any) -> list[Json]:
-    """What a page sends behind a call that it has made."""
+    """The messages that a page sends after a call that it has made."""
     called = {"id": call, "type": "function", "function": {"name": "pick", "arguments": "{}"}}
     return [
         {"id": "m1", "role": "user", "content": "Choose."},

@@ -1,4 +1,4 @@
-"""The API of its own, over loopback: started, followed, decided on, cancelled, listed, fetched (L6, L8, C7)."""
+"""Actum's own API, over loopback: started, followed, decided on, cancelled, listed, fetched (L6, L8, C7)."""
 
 from __future__ import annotations
 

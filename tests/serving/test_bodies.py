@@ -75,7 +75,7 @@ BODIES: dict[str, tuple[str, str]] = {
 
 @contextmanager
 def longest_step() -> Generator[list[float]]:
-    """The CPU seconds of the longest step that loops take as long as the block lasts."""
+    """The CPU seconds of the longest step of any loop within the block."""
     gc.disable()  # what it takes grows with what other tests have left
     run: Callable[[Any], Any] = Handle._run  # pyright: ignore[reportPrivateUsage] -- what a loop calls for each step
     longest = [0.0]
@@ -104,7 +104,7 @@ async def posted(client: Client, path: str, body: str) -> int:
 
 
 async def shortest(path: str, body: str, *, at_once: int) -> float:
-    """The longest step of the try in which it was shortest, of a body that is sent several times at once."""
+    """The longest step while a body is sent several times at once, in the best of a few tries."""
     steps: list[float] = []
     while len(steps) < TRIES and min(steps, default=LONGEST) >= LONGEST:
         async with house(served()) as client:

@@ -38,7 +38,7 @@ CLIENTS = 10
 
 
 async def watched(client: Client, run: str, drops_after: int) -> list[Json]:
-    """All entries of a run, seen by one who drops the connection after every few and comes back."""
+    """All entries of a run, read by a client that drops the connection after every few and comes back."""
     entries: list[Json] = []
     while True:
         count = 0

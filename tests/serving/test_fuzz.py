@@ -46,7 +46,7 @@ MESSAGE: Json = {
 
 
 async def published(client: Client) -> Json:
-    """The document of the server, and beside its operations those whose form others have written down."""
+    """The document of the server, with the operations that other specifications describe."""
     from ag_ui.core import RunAgentInput
 
     document: Json = await client.ok("GET", "/openapi.json")
@@ -94,7 +94,7 @@ async def test_no_request_breaks_an_endpoint(part: int, caplog: pytest.LogCaptur
 
 
 def fuzzed(document: Json, base: str, run: str, part: int) -> int:
-    """Ask all operations what is drawn for a part; how many requests that were."""
+    """Send all operations what is drawn for a part, and count the requests."""
     import requests
     import schemathesis
     from schemathesis import GenerationMode

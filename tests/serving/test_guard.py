@@ -42,7 +42,7 @@ async def reply(
     behind: Behind | None = None,
     scheme: str = "http",
 ) -> tuple[int, dict[str, str], bytes]:
-    """What is answered to a request; `body` are its pieces, an exhausted list waits for ever."""
+    """The reply to a request; `body` are its pieces, and an exhausted list waits for ever."""
     guarded = guard or Guard(app=behind or Behind(), callers=Callers(TOKEN))
     pieces = list(body if body is not None else [b""])
     sent: list[Any] = []

@@ -35,7 +35,7 @@ def events(*frames: bytes) -> bytes:
 
 
 def ends(frame: bytes) -> Answers:
-    """Begins a run, and tells this of it."""
+    """Begins a run, and sends this frame as its events."""
     return lambda line: run_answer("running") if line.startswith("POST") else events(frame)
 
 
@@ -58,7 +58,7 @@ HOSTILE: dict[str, Answers] = {
 
 @asynccontextmanager
 async def lying(answers: Answers) -> AsyncGenerator[tuple[int, list[str]]]:
-    """A server that answers so, its port, and the heads that it was sent."""
+    """A server with these answers: its port, and the heads of the requests that it was sent."""
     heads: list[str] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

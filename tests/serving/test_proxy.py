@@ -55,7 +55,7 @@ def started_caddy(folder: Path, port: int, listens: int) -> list[str]:
 
 @asynccontextmanager
 async def proxied(proxy: str, folder: Path, port: int) -> AsyncGenerator[int]:
-    """The proxy of the guide before a port; its own."""
+    """The proxy of the guide before a port; the block is given the proxy's port."""
     key = ["-newkey", "rsa:2048", "-nodes", "-keyout", str(folder / "key"), "-out", str(folder / "pem")]
     command = ["openssl", "req", "-x509", "-days", "1", "-subj", f"/CN={NAME}", *key]
     await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)

@@ -106,7 +106,7 @@ class Noting:
 
 
 async def crossed(*messages: dict[str, Any]) -> list[Any]:
-    """What crosses of a scoped context, called without parameters."""
+    """What crosses of a scoped context where the call has no parameters."""
     server: Any = Noting()
     emit: Any = SimpleNamespace(depth=0, sink=None, trace=None)
     await run_remote(

@@ -68,7 +68,7 @@ class Server:
         self._control("start", "-o", options, "-l", str(self._folder / "log"))
 
     def restart(self, mode: str = "fast") -> None:
-        """Restart it under its clients, whose connections are cut; `immediate` is as a crash."""
+        """Restart it under its clients, whose connections are cut; `immediate` as in a crash."""
         self._control("restart", "-m", mode, "-l", str(self._folder / "log"))
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class Server:
 
 @contextmanager
 def running(*, is_synced: bool = False) -> Generator[Server]:
-    """A server that runs as long as the block; `is_synced` where what it costs to write to disk is of interest."""
+    """A server that runs until the block ends; `is_synced` where a test measures what writing to disk costs."""
     server = Server(is_synced=is_synced)
     server.start()
     try:

@@ -76,13 +76,13 @@ def studio_of(folder: Path, model: Model | None = None, *, holds: bool = False, 
 async def room(
     folder: Path, model: Model | None = None, *, holds: bool = False, store: str = ""
 ) -> AsyncGenerator[Client]:
-    """A Studio, and what asks it."""
+    """A Studio, and a client of it."""
     async with house(studio_of(folder, model, holds=holds, store=store), only=["studio"]) as client:
         yield client
 
 
 class Paced:
-    """A model that says a piece of its answers each time it is let."""
+    """A model that sends its answers piece by piece, as many as it is allowed to."""
 
     name = "paced"
 
@@ -93,12 +93,12 @@ class Paced:
         self._is_free = False
 
     def let(self, pieces: int) -> None:
-        """Let it say so many pieces."""
+        """Allow so many more pieces."""
         for _ in range(pieces):
             self._free.release()
 
     def let_all(self) -> None:
-        """Let it say all that it has to say."""
+        """Allow all pieces."""
         self._is_free = True
         self._free.release()
 
@@ -129,7 +129,7 @@ class Room:
             await self._end.wait()
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """What something on the Studio's loop comes to."""
+        """The result of a coroutine on the Studio's loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     @property
@@ -148,7 +148,7 @@ class Room:
 
 
 class Wire:
-    """What leads to a Studio, and can be cut and mended."""
+    """A connection to a Studio that can be cut and mended."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
@@ -187,7 +187,7 @@ class Wire:
             writer.transport.abort()
 
     def cut(self) -> None:
-        """Let nothing through, and end what is."""
+        """End all connections, and let nothing through."""
         self._room.do(self._cut())
 
     def mend(self) -> None:

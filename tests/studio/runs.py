@@ -68,7 +68,7 @@ async def keep(
     recorded: Path | None = None,
     **more: Any,
 ) -> Path:
-    """A run of these answers, kept in a file; they are `recorded` in another one if that is named."""
+    """A run with these answers, kept in a file; `recorded` names another one in which they are recorded."""
     scripted = models.Scripted(answers, chunk=16)
     model = scripted if recorded is None else models.Recording(scripted, recorded)
     agent = Agent(model, tools=registry or tools(), **more)

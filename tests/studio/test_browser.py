@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 
 
 def beside(work: Any) -> Any:
-    """What a coroutine comes to, on a thread: this one is Playwright's."""
+    """The result of a coroutine, run on another thread: this one is Playwright's."""
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.append(asyncio.run(work)))
     thread.start()

@@ -96,7 +96,7 @@ def receiving() -> Generator[Receiver]:
 
 
 def summary_of(receiver: Receiver) -> Json:
-    """What was received, without what is different every time: ids become names, times are left out."""
+    """What was received, without what differs every time: ids become names, times are left out."""
     return {"spans": _trees(receiver.spans), "metrics": _measured(receiver.metrics)}
 
 
@@ -176,7 +176,7 @@ def _attributes(attributes: Any, runs: _Numbered) -> Json:
 
 
 def _measured(metrics: Iterable[Any]) -> list[Json]:
-    """How often each thing was measured, and how many tokens; how long it took is different every time."""
+    """How often each thing was measured, and how many tokens; how long it took differs every time."""
     rows: list[Json] = []
     for metric in sorted(metrics, key=lambda metric: metric.name):
         for point in metric.histogram.data_points:

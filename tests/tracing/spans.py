@@ -1,4 +1,4 @@
-"""The spans of runs, kept in memory, and what is said of them."""
+"""The spans of runs, kept in memory, and helpers that read them."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ async def test_what_a_call_waits_for_approval_is_no_time_of_the_tool(monkeypatch
 
 
 def alone(code: str) -> str:
-    """What a program prints that nobody else has set up."""
+    """What a program prints in a new process."""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()
