@@ -13,7 +13,7 @@ T = TypeVar("T")
 Effort: TypeAlias = Literal["little", "more", "all"]
 
 _OF: Final[Mapping[Effort, int]] = {"little": 50, "more": 5, "all": 1}
-"""Of how many trials one is made."""
+"""One of so many trials is made."""
 
 
 def _chosen() -> Effort:
@@ -60,5 +60,5 @@ def in_parts(
 
 
 def spread(cases: Sequence[T], *, least: int) -> Sequence[T]:
-    """Those that a test tries of the cases it knows: all where everything is tried, at least `least` from all over."""
+    """The cases that a test tries: all where everything is tried, else at least `least`, spread evenly."""
     return cases[:: max(1, len(cases) // trials(len(cases), least=least))] if cases else cases

@@ -188,7 +188,7 @@ CASES: list[Callable[[int], None]] = [
 
 
 def work(case: Callable[[int], None], n: int) -> int:
-    """How many functions are called, of Python and of C."""
+    """Count the calls of functions, of Python and of C."""
     count = 0
 
     def see(_frame: FrameType, event: str, _argument: Any) -> None:

@@ -60,7 +60,7 @@ def run(
 
 
 class Process(Protocol):
-    """What is used of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that tests use."""
 
     pid: int
 

@@ -1,4 +1,4 @@
-"""Who decides on the calls of a kept run that somebody goes on with: the stricter of what it says and of them (L6)."""
+"""Who decides on the calls of a kept run that is resumed: the stricter of the run's setting and its user's (L6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def hold(*_: object) -> Any:
 
 
 def begun(path: Path, approve: Any) -> Path:
-    """The same run, begun with that."""
+    """The same run, as if it had been begun with this approver."""
     whole = json.loads(path.read_text(encoding="utf-8"))
     whole["meta"]["run"]["approve"] = approve
     path.write_text(json.dumps(whole), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a run is given for its tools, and what is changed of an agent for a test."""
+"""The dependencies of a run's tools, and what a test may override in an agent."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_deps_of_another_type_are_refused_before_the_run_begins(way: str) -> Non
     assert agent.run_sync("How much?", float, deps=LAMP).output == 3.5
     heir = type("Heir", (Shop,), {})
     assert agent.run_sync("How much?", float, deps=heir({"lamp": 1.0})).output == 1.0
-    anew = type("Shop", (), {"prices": {"lamp": 2.0}})  # as a notebook's cell makes it, carried out a second time
+    anew = type("Shop", (), {"prices": {"lamp": 2.0}})  # as a notebook's cell makes it that is run twice
     assert agent.run_sync("How much?", float, deps=anew()).output == 2.0
 
 

@@ -1,4 +1,4 @@
-"""Pydantic's `Field(…)` as the default of a tool's parameter, or in its annotation, is what it is to Pydantic."""
+"""Pydantic's `Field(…)` as the default of a tool's parameter, or in its annotation, means what it means to Pydantic."""
 
 from __future__ import annotations
 

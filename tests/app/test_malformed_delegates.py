@@ -1,4 +1,4 @@
-"""What is malformed in a delegate is told with the tool that led to it, and the delegate's name or file (T3, D11)."""
+"""The error of a malformed delegate names the tool that led to it, and the delegate's name or file (T3, D11)."""
 
 from __future__ import annotations
 

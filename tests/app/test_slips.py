@@ -290,7 +290,7 @@ def test_a_cell_that_is_run_again_replaces_its_tools(monkeypatch: pytest.MonkeyP
         source = f"@tools.tool\ndef look(x: int) -> int:\n    return {value}\n"
         exec(compile(source, f"<cell {value}>", "exec"), cell)
     assert cell["look"](0) == 2
-    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a session, where anything is defined again
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # an interactive session, where functions are defined again
     exec(compile("\n\n@tools.tool\ndef look(x: int) -> int:\n    return 3\n", "<cell 2>", "exec"), cell)
     with pytest.raises(errors.SchemaError, match="is registered already"):
         tools.tool(name="look")(price)

@@ -106,7 +106,7 @@ def test_a_call_is_closed_by_the_token_that_holds_its_brace(scenario: Scenario) 
 
 
 async def test_tokens_come_when_the_latency_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock of our own: the server sleeps to moments counted from the request's arrival, so nothing adds up."""
+    """The server sleeps until moments that it counts from the request's arrival, so that no delays add up."""
     from bench import server as module
 
     now = [0.0]

@@ -233,7 +233,7 @@ async def test_two_commands_do_not_work_in_one_lane_and_lanes_do_not_hinder_each
 
 
 async def test_a_lane_that_was_cut_anywhere_goes_on_with_the_answers_it_has(person: Person) -> None:
-    """Killed after the answer was kept; before the request was shown; while a file was written."""
+    """It is killed after the answer was kept, before the request was shown, and while a file was written."""
     await person.says("turn", "mine", "--tasks", "shop:2")
     folder = person.root / "mine" / "actum" / "shop-2"
     see = {"calls": [{"_tool": "mail", "to": "ann", "text": "soon"}, {"_tool": "get_orders"}], "output": None}

@@ -1,4 +1,4 @@
-"""What the README and the comparison say in numbers stands on the page of results, and that in what was recorded."""
+"""Each number in the README and the comparison stands on the page of results, and each of that in the records."""
 
 from __future__ import annotations
 

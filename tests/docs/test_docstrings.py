@@ -62,9 +62,9 @@ PUBLIC = public()
 
 
 def _documented(value: Any) -> Iterator[tuple[Callable[..., Any], str]]:
-    """A function with its words; a class is documented as what is called to make one.
+    """A function with its documentation; for a class, its constructor with the documentation of the class.
 
-    What the ways to run share is said once, by their class; what is of a conversation, by the conversation's.
+    What the methods that run something share stands in the docstring of their class, an agent or a conversation.
     """
     if inspect.isclass(value):
         if "__init__" in vars(value) and "__dataclass_fields__" not in vars(value):

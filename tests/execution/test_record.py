@@ -187,10 +187,10 @@ def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
 
 
 def test_a_delegate_under_way_may_hold_types_of_its_own_however_deep_it_lies() -> None:
-    own: Json = {"type": "note", "words": "x"}
-    suspended: Json = {"type": "suspended", "of": "0.0", "call": CALL, "context": [own]}
+    note: Json = {"type": "note", "words": "x"}
+    suspended: Json = {"type": "suspended", "of": "0.0", "call": CALL, "context": [note]}
     outer: Json = {**suspended, "context": [suspended]}
-    assert recover_context(lines(BEGAN, Appended(own), Appended(outer))) == [TEXT, own, outer]
+    assert recover_context(lines(BEGAN, Appended(note), Appended(outer))) == [TEXT, note, outer]
 
 
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
@@ -306,7 +306,7 @@ def test_a_recorder_has_all_that_a_record_offers() -> None:
 
 
 class Gated:
-    """A record of a run that is known by a key, and whose requests others let in."""
+    """A record that has a key for its run and decides when a request may be sent."""
 
     keyed = "mine"
 

@@ -45,7 +45,7 @@ async def test_what_never_waits_shares_few_tasks() -> None:
 
 
 async def test_what_waits_holds_nothing_up() -> None:
-    """All are under way together, although each waits for the last of them."""
+    """All pieces are under way at once: each waits for the last."""
     last = asyncio.Event()
 
     async def work(piece: int) -> int:
@@ -167,7 +167,7 @@ async def test_once_cancelled_nothing_more_begins_and_what_was_under_way_ends(he
 
 
 async def test_a_task_that_a_piece_cancels_takes_no_other() -> None:
-    """Its cancellation would hit the next one at its first wait."""
+    """Else the cancellation would reach the next piece at its first wait."""
 
     async def work(piece: int) -> int:
         task = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""A request whose schema is there as text: the same as any other, whatever is done to it."""
+"""A request whose schema is given as text behaves as any other: it can be replaced, copied and pickled."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def bomb(run: Callable[[], object]) -> Callable[[], object]:
 
 
 def answered(answer: Json | str, context: Any = "go", **more: Any) -> object:
-    """Run one answer with a tool that gives back what it is given, in the limits of this process."""
+    """Run one answer within the limits of this process, with a tool that returns its argument."""
     tools = Tools()
 
     @tools.tool

@@ -146,7 +146,7 @@ _FORMS: list[Callable[[list[int]], list[Json]]] = [
 ]
 
 
-# As a process that kills itself
+# The same as a process that kills itself
 
 
 def _main(way: str, seed: int, last: int, folder: Path) -> None:

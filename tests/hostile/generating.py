@@ -26,7 +26,7 @@ ODD: list[Any] = [
     *([], [[]], [None], ["†calls.0", "†calls.0"], {}, {"a": 1}, {"": {}}, {"_tool": "same"}, {"$ref": "#"}),
     *([1] * 50, {"type": "string"}, {"const": 1}, {"enum": []}, {"properties": "x"}, {"$ref": "idea:x"}, [[[[[[1]]]]]]),
 ]
-"""Values that something may take for granted never to meet."""
+"""Values that code may expect never to meet."""
 KEYS = (
     *("calls", "output", "meta", "_tool", "_each", "_when", "_then", "_value", "_output", "_outputPath", "_with"),
     *(
@@ -128,7 +128,7 @@ class Chunked:
 
 
 async def ended(run: Awaitable[T]) -> T | errors.ActumError:
-    """What a run comes to: a result, or an error of Actum that can be told; anything else is raised."""
+    """The result of a run, or an error of Actum that can be shown; anything else is raised."""
     try:
         async with asyncio.timeout(60):  # a hang, not a slow machine
             return await run

@@ -16,7 +16,7 @@ KILLED: list[Json] = [{"_tool": "deep", "depth": n} for n in range(3)]
 
 
 async def drained(stream: Stream) -> None:
-    """Let a run go on to its end."""
+    """Carry a run on to its end."""
     async with stream:
         async for _ in stream:
             pass
@@ -48,7 +48,7 @@ def deep_tools() -> Tools:
 
 
 def killed_run(path: Path, text: str) -> None:
-    """What a run leaves that is killed before its end is in its file: that file as it began, and a log."""
+    """Leave what a run leaves that is killed before its end is written: its first file, and a log."""
     idea = Idea(context=Context([{"type": "text", "text": text}]), schema={})
     model = models.Scripted([{"calls": KILLED, "output": None, "meta": {}}, {"calls": [], "output": text, "meta": {}}])
     with KeptRun.begin(path, idea, idea.context) as run:

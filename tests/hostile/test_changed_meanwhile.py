@@ -1,4 +1,4 @@
-"""What changes between an approval and the run that it is for: it is asked about again, or what was approved runs."""
+"""What changes after an approval: the call is asked about again, or runs as it was approved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def asked_later(*_: object) -> str:
 
 
 def agent_of(module: Path, delegates: Path | None = None, schema: Any = None) -> Agent:
-    """An agent whose tool's code is what a file holds now, as for a process that is started now."""
+    """An agent whose tool has the code that a file holds now, as if the process had just been started."""
     tools = Tools()
     if delegates is not None:
         tools.register("go", schema or {"_delegate": "helper.json", "_output": {"type": "string"}})

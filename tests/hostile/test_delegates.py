@@ -1,4 +1,4 @@
-"""Delegates that want out: of their roots, of their scopes, of what was granted, of every bound (D3, D10, D12)."""
+"""Delegates that try to leave their roots, scopes, grants and limits (D3, D10, D12)."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ async def test_a_fetched_delegates_relative_path_starts_from_its_address_and_sta
 
 @pytest.mark.rule("D12")
 async def test_a_fetched_config_widens_nothing() -> None:
-    """Neither the environment's model, nor limits, hosts, grants, roots or settings are the page's to say."""
+    """A page can set neither the environment's model nor limits, hosts, grants, roots or settings."""
     config = {
         "grants": ["readFile"],
         "allow_hosts": ["127.0.0.1"],
@@ -389,7 +389,7 @@ async def test_delegates_that_call_themselves_end_at_the_depth(mutual: bool) -> 
 
 @pytest.mark.rule("D10", "L5")
 async def test_a_fan_out_in_every_delegate_ends_at_the_budget() -> None:
-    """Each of many calls as many again: what bounds it is the run's own budget, not the depth."""
+    """Each of many calls makes as many again: the run's own budget bounds it, not the depth."""
     count = trials(1_000, least=100)
     many = [{"_tool": "again"}] * count
     bomb = page(tool(again={"_delegate": "bomb"}), plan(*many, output="†calls.0"))

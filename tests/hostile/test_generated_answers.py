@@ -107,7 +107,7 @@ def agent(random: Random, *answers: str) -> Agent:
 
 
 async def judged(random: Random, *answers: str, schema: Any = None) -> None:
-    """Run answers, and judge what they come to: what is told can be told, and what is left is JSON."""
+    """Run answers and check the outcome: errors can be shown, and what is left is JSON."""
     outcome = await ended(agent(random, *answers).run(CONTEXT, schema))
     result: Result[Any] | None = outcome if isinstance(outcome, Result) else outcome.result
     if result is not None:

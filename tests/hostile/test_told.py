@@ -29,7 +29,7 @@ from actum.storage.open import open_store
 from .generating import check_told
 
 STEERING = "\x1b]0;title\x07\x1b[2J\u202egnp\u2066\x9b31m\x7f\r"
-"""What would set the title of a terminal, ring it, empty it, turn letters round."""
+"""Characters that set a terminal's title, ring its bell, clear it or reverse its letters."""
 
 
 def is_steering(text: str) -> bool:

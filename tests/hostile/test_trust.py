@@ -57,7 +57,7 @@ def a_call(name: str) -> list[Any]:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: an inner one, so that there is something outside of it."""
+    """The current folder; it is an inner one, so that others lie outside of it."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "here"

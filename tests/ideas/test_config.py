@@ -73,7 +73,7 @@ def _run_command(path: Path, model: str | None, record: Path) -> Any:
 
 
 async def outcome(way: str, path: Path, answers: Sequence[Any]) -> tuple[Any, list[Json]]:
-    """What a way comes to, and all requests that the Idea makes, as they are recorded."""
+    """The output of a way to run the Idea, and all requests that the Idea makes, as they are recorded."""
     file = path.parent / "asked.jsonl"
     file.unlink(missing_ok=True)
     try:
@@ -297,7 +297,7 @@ async def test_resuming_an_idea_takes_its_context_as_it_is_and_its_config(tmp_pa
 
 
 async def requests_of(way: str, idea: Idea, agent: Agent, folder: Path) -> int:
-    """How many requests a run makes that never comes to an output, before its limits end it."""
+    """How many requests a run without an output makes before its limits end it."""
     match way:
         case "Idea.run":
             running = idea.run(agent)

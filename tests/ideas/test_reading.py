@@ -1,4 +1,4 @@
-"""What is no Idea is said in one line that names the place (X1)."""
+"""A text that is no Idea is refused in one line that names the place (X1)."""
 
 from __future__ import annotations
 

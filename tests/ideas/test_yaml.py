@@ -1,4 +1,4 @@
-"""What a text in YAML says: what it would say in JSON, whatever YAML 1.1 makes of its words (X1)."""
+"""A text in YAML means what it would mean in JSON, whatever YAML 1.1 makes of its words (X1)."""
 
 from __future__ import annotations
 

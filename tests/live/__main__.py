@@ -55,7 +55,7 @@ def _record(name: str) -> Path:
 
 
 async def trial(name: str) -> str:
-    """Try a model, and say in a line what came of it."""
+    """Try a model, and report the outcome in a line."""
     model = models.Recording(models.load(name), _record(name))
     config = Config(settings=Settings(max_tokens=2_000))
     plain = await Agent(model, config=config, limits=_MOST).run("Is the sky of a clear day blue?", Literal["yes", "no"])

@@ -1,4 +1,4 @@
-"""What a small real model does with real requests: form, never wit, but for choices that it is able to make."""
+"""A small real model answers real requests: the form is checked, and only such choices as it can make."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ async def test_equal_seeds_write_equal_texts(url: str) -> None:
     ],
 )
 def test_the_commands_of_the_how_to_sort_a_text(url: str, tmp_path: Path, text: str, kind: str) -> None:
-    """Those of "your first answer from a real model, without a key", but for the port."""
+    """The commands of "your first answer from a real model, without a key", but for the port."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "models.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^local/bin/(actum run .*)$", page, re.MULTILINE)
     (idea,) = re.findall(r'```yaml title="review.yaml"\n(.*?)```', page, re.DOTALL)

@@ -68,7 +68,7 @@ async def failure(model: Hosted, request: ModelRequest = REQUEST) -> tuple[list[
 
 
 class Naps:
-    """A sleep that does not, and remembers."""
+    """Sleeps that take no time and are noted."""
 
     def __init__(self) -> None:
         self.taken: list[float] = []

@@ -46,7 +46,7 @@ class Kept:
         self.known: set[str] = set()
 
     def count(self, body: Json) -> Counted:
-        """What a request counts; its beginnings are kept from now on."""
+        """Count the tokens of a request, and keep its beginnings."""
         blocks = blocks_of(body)
         texts, marks = (
             [json.dumps(text) for text, _ in blocks],

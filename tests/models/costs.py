@@ -40,7 +40,7 @@ def changing() -> Tools:
 
 
 async def counted(server: Server, name: str, shape: str, runs: Iterable[int] = RUNS) -> list[Any]:
-    """What those runs of an agent count, as the tokens [read, written, whole] of their requests together."""
+    """The tokens [read, written, whole] of all requests of each of those runs of an agent."""
     wire = WIRES["openai-compatible" if name == "grammar" else name]
     kept, counts = Kept(marked=KEEPING[name], least=1 if name == "grammar" else 1024), list[Any]()
     model = wire.hosted(server)

@@ -60,7 +60,7 @@ CHAIN = {
 async def test_a_host_that_imposes_no_schema_is_told_it_in_words_from_then_on(
     server: Server, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is believed to, until an answer that ended by itself is no JSON (W6); OpenAI itself is believed."""
+    """The host is trusted to impose it until a finished answer is no JSON (W6); OpenAI itself is always trusted."""
     wire = WIRES[kind]
     right = wire.answer('{"calls": [], "output": 5}')
     server.script(wire.answer("I think it's five."), right)

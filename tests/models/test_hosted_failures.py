@@ -228,7 +228,7 @@ async def test_a_request_that_is_no_text_is_not_sent(server: Server, name: str) 
 
 @every_wire
 async def test_of_a_failed_response_no_more_is_read_than_is_told(server: Server, wire: Wire) -> None:
-    """The rest never comes: who waits for it hangs."""
+    """The rest is never sent: a reader that waits for it hangs."""
     server.reply(Reply(status=400, content_type="application/json", parts=["x" * 70_000, asyncio.Event()]))
     async with asyncio.timeout(BOUND):
         _, error = await failure(wire.hosted(server))
@@ -242,7 +242,7 @@ async def test_of_a_failed_response_no_more_is_read_than_is_told(server: Server,
     ids=["lines", "empty data", "one line", "comments", "lines of another end"],
 )
 async def test_an_event_without_an_end_is_not_waited_for(server: Server, wire: Wire, part: str) -> None:
-    """After what is sent here nothing comes: who waits for more, hangs."""
+    """Nothing follows what is sent here: a reader that waits for more hangs."""
     server.reply(Reply(parts=[*[part] * (9 * 2**20 // len(part) if len(part) > 2**15 else 8), asyncio.Event()]))
     texts, error = await failure(wire.hosted(server))
     assert (texts, error.code, error.retryable) == ([], "model_content", False)

@@ -209,7 +209,7 @@ def google(pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequen
 
 
 class Written(Protocol):
-    """What writes a provider's stream: what was said, why it ended, and what was thought before."""
+    """Writes a provider's stream: the text, why it ended, and the thoughts before it."""
 
     def __call__(
         self, pieces: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""What a newcomer wrote with the wheel and the site alone, as one writes it today: it works, and is shorter."""
+"""Programs that a newcomer wrote with the wheel and the site alone, as written today: they work, and are shorter."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def test_the_desk_passes_the_tests_that_it_came_with(tmp_path: Path) -> No
 
 @asynccontextmanager
 async def provider(requested: list[int], holds_from: int) -> AsyncGenerator[str]:
-    """A provider on loopback that knows the invoices; once so many were asked for, it answers no more."""
+    """A provider on loopback that knows the invoices; after so many requests, it stops answering."""
 
     async def answer(request: Request) -> StreamingResponse:
         match = re.search(r"Invoice (\d+)", (await request.body()).decode())

@@ -25,7 +25,7 @@ Answering = Callable[[str, Call], Any]
 
 @dataclass(slots=True)
 class World:
-    """A plan's world, which knows what its recorded run was answered, and nothing else."""
+    """A plan's world, which knows the answers of its recorded run and nothing else."""
 
     calls: list[Made]
     """The calls that the recorded run made, sorted."""
@@ -35,7 +35,7 @@ class World:
     """The calls that have been made now."""
 
     def answer(self, tool: str, call: Call) -> Any:
-        """What a call was answered; one that the recorded run didn't make fails."""
+        """The recorded answer to a call; a call that the recorded run didn't make fails."""
         key = (tool, _text(call.parameters))
         self.calls_now.append(key)
         return self.answers[key]

@@ -1,4 +1,4 @@
-"""Writing files: what a link leads to, what mode they have, and what stays where it can't be done."""
+"""Writing files: through links, with which mode, and what stays where writing fails."""
 
 from __future__ import annotations
 

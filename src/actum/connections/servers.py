@@ -87,8 +87,8 @@ def _part(block: JsonObject) -> JsonObject:
             return {"type": kind, "mimeType": block.get("mimeType"), "characters": len(str(block.get("data", "")))}
         case "resource":
             resource: Any = block.get("resource")
-            shown = ("uri", "mimeType", "text") if is_object(resource) else ()
-            return {"type": "resource", **{key: resource[key] for key in shown if key in resource}}
+            members = ("uri", "mimeType", "text") if is_object(resource) else ()
+            return {"type": "resource", **{key: resource[key] for key in members if key in resource}}
         case _:
             keys = ("type", "uri", "name", "title", "description", "mimeType", "size")
             return {key: block[key] for key in keys if key in block}

@@ -8,7 +8,7 @@ from actum import models
 
 
 def librarian_says(request: models.ModelRequest) -> dict[str, Any]:
-    """Who has said a name is greeted by it from then on."""
+    """Greet users by name once they have said it."""
     text = "\n".join(message["content"] for message in request.messages if message["role"] == "user")
     return {"calls": [], "output": "Hello, Ada!" if "I am Ada" in text else "Who are you?"}
 

@@ -172,17 +172,17 @@ async def take_turn(
     take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen, file: str | None = None
 ) -> int:
     """Take one turn; Ctrl-C cancels it and nothing else. Returns its exit code."""
-    shown = Interruptible(screen, goes_on=True)
+    interruptible = Interruptible(screen, goes_on=True)
 
     async def result() -> Result[Any] | ActumError:
         try:
-            return await take(shown.show)
+            return await take(interruptible.show)
         except ActumError as error:
             return error
 
     async with asyncio.TaskGroup() as group:
-        shown.task = turn = group.create_task(result())
-        with shown:
+        interruptible.task = turn = group.create_task(result())
+        with interruptible:
             await asyncio.wait([turn])
     screen.end()
     if turn.cancelled():

@@ -162,8 +162,8 @@ def _list_plans(place: str, approve: str | None, tenant: str, *, is_json: bool) 
     if not listed and approve is None:
         tell(f"actum: no plan has been derived in {place} yet")
     if is_json:
-        shown = ("hash", "family", "state", "effects", "plan")
-        say_json([{key: value for key, value in asdict(plan).items() if key in shown} for plan in listed])
+        keys = ("hash", "family", "state", "effects", "plan")
+        say_json([{key: value for key, value in asdict(plan).items() if key in keys} for plan in listed])
         return 0
     for plan in listed:
         effects = f" · effects: {', '.join(plan.effects)}" if plan.effects else ""
