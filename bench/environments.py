@@ -6,10 +6,12 @@ What an environment costs its user is measured here, too: how many distributions
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,21 @@ def python_of(environment: str) -> Path | None:
     if python.exists():
         return python
     return Path(sys.executable) if environment == "actum" else None
+
+
+def carried_out_in(environment: str, module: str, words: Sequence[str]) -> int | None:
+    """Run a module in an environment and return its exit code; None, and nothing is run, where it is this one.
+
+    Raises:
+        SystemExit: the environment wasn't made.
+    """
+    python = python_of(environment)
+    if python is None:
+        sys.exit(f"there is no such environment yet: python -m bench.environments {environment}")
+    if python.parents[1].resolve() == Path(sys.prefix).resolve():
+        return None
+    env = {**os.environ, "PYTHONHASHSEED": "0"}  # AgentDojo answers with lists that it makes of sets
+    return subprocess.run([str(python), "-m", module, *words], cwd=ROOT, env=env, check=False).returncode
 
 
 def make(environment: str) -> None:

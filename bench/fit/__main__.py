@@ -16,15 +16,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 from typing import Any
 
-from ..environments import ROOT, python_of
+from ..environments import ROOT, carried_out_in
 from .suites import NOT_RUN, SUITES, Suite
 
 PROGRAM = "python -m bench.fit"
@@ -133,13 +130,8 @@ def main() -> int:
     if options.command in _ANYWHERE:
         return asyncio.run(COMMANDS[options.command](options))
     suite = SUITES[getattr(options, "suite", DEFAULT)]
-    python = python_of(suite.environment)
-    if python is None:
-        sys.exit(f"{suite.title} has no environment yet: python -m bench.environments {suite.environment}")
-    if python.parents[1].resolve() != Path(sys.prefix).resolve():
-        env = {**os.environ, "PYTHONHASHSEED": "0"}  # AgentDojo answers with lists that it makes of sets
-        command = [str(python), "-m", "bench.fit", *sys.argv[1:]]
-        return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+    if (code := carried_out_in(suite.environment, "bench.fit", sys.argv[1:])) is not None:
+        return code
     warnings.filterwarnings("ignore", module="agentdojo")
     return asyncio.run(COMMANDS[options.command](options))
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..environments import ROOT
+from ..public_tasks import PARTS, counts_of
 from ..report import filled
+from ..stream import figures
 from . import gold
 from .comparing import beside
 from .suites import NOT_RUN, SUITES
@@ -33,7 +35,7 @@ def write() -> None:
 def tables() -> dict[str, str]:
     """All tables of suites, by the names that the page has marks for."""
     sections = {f"{name}gold": _gold(name) for name in SUITES} | {f"{name}models": _models(name) for name in SUITES}
-    return sections | {"suites": _suites(), "notrun": _not_run(), "planted": _planted()}
+    return sections | {"suites": _suites(), "notrun": _not_run(), "planted": _planted(), "stream": _stream()}
 
 
 def keep(suite: str, report: Path, by: str) -> Path:
@@ -106,3 +108,30 @@ def _planted() -> str:
     """The table of sealed runs under attack, as its own page has it."""
     match = re.search(r"(?:^\|.*\n)*^\| 592 runs.*\n(?:^\|.*\n)*", SEALED.read_text(encoding="utf-8"), re.MULTILINE)
     return match[0].strip() if match else "*Not run.*"
+
+
+def _stream() -> str:
+    """What plans save of a stream of public tasks, part by part and together, and which families got none."""
+    paths = {name: RESULTS / f"stream-{name}.json" for name in PARTS}
+    if not all(path.exists() for path in paths.values()):
+        return "*Not run.*"
+    records: dict[str, Mapping[str, Any]] = {
+        name: json.loads(path.read_text(encoding="utf-8")) for name, path in paths.items()
+    }
+    parts = {PARTS[name].title: counts_of(record) for name, record in records.items()}
+    parts["together"] = sum(parts.values(), Counter[str]())
+    columns = {title: figures(counts) for title, counts in parts.items()}
+    rows = [
+        f"| {what} | {' | '.join(f'{column[what]:,}' for column in columns.values())} |" for what in columns["together"]
+    ]
+    made = "; ".join(
+        f"{PARTS[name].title} on {record['date']}, seed {record['seed']}" for name, record in records.items()
+    )
+    without = ", ".join(
+        family
+        for record in records.values()
+        for family, counts in record["families"].items()
+        if not counts.get("families with a plan")
+    )
+    head = f"|  | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}"
+    return "\n".join([head, *rows, "", f"Families without a plan at the end: {without}.", f"Measured: {made}."])

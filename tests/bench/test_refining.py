@@ -9,5 +9,5 @@ async def test_plans_save_requests_and_none_is_wrong() -> None:
     figures = await main(3, 9, 1, has_person=True)
     assert figures["wrong hits"] == 0
     assert figures["hits"] > 0
-    assert figures["requests a task"] < figures["requests a task without plans"]
-    assert figures["requests a task, last half"] < figures["requests a task"]
+    assert figures["with plans"] < figures["requests a task: ordinary loop"]
+    assert figures["with plans, last half"] < figures["with plans"]
