@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actum.execution.calls.workers import Workers
+from actum.execution.undoing import Threads
 
+BOUND = 10
 MARK: ContextVar[str] = ContextVar("MARK", default="none")
 Work = Callable[[int], Awaitable[int]]
 
@@ -200,3 +203,29 @@ async def test_what_ends_a_task_otherwise_ends_the_crew() -> None:
     assert [type(error) for error in raised.value.exceptions] == [Broken], (
         "those that had not begun have nothing to say"
     )
+
+
+@pytest.mark.rule("L7")
+def test_a_function_that_ends_when_its_loop_is_closed_ends_its_thread_in_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, finish, raised = threading.Event(), threading.Event(), list[object]()
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+
+    def wait() -> None:
+        begun.set()
+        finish.wait(BOUND)
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # the task never ends
+    task = loop.create_task(Threads().run(wait))
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    assert begun.wait(BOUND)
+    task.get_coro().close()
+    loop.close()
+    finish.set()
+    for thread in threading.enumerate():
+        if thread.name == "actum":
+            thread.join(BOUND)
+    assert raised == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from actum import Config, Limits, Settings, errors
+from actum.protocol.config import is_number_within, is_whole_within
 
 
 @pytest.mark.rule("X1")
@@ -66,6 +68,12 @@ def test_an_item_of_a_list_that_is_no_name_is_named_by_its_place(given: Any, com
 def test_what_a_config_can_be_stays_as_it_was_given(given: dict[str, Any]) -> None:
     (name,) = given
     assert getattr(Config(**given), name) == given[name]
+
+
+@pytest.mark.parametrize("is_within", [is_number_within, is_whole_within])
+def test_bounds_are_within_themselves(is_within: Callable[..., bool]) -> None:
+    assert [value for value in range(6) if is_within(value, 2, 4)] == [2, 3, 4]
+    assert [value for value in (-1, 0, 10**9, True, "1", math.nan) if is_within(value)] == [0, 10**9]
 
 
 @pytest.mark.rule("L5")

@@ -50,6 +50,8 @@ LOOK = {"_tool": "look", "city": "$input.city"}
         ("{[c.upper() for c in $input.cities if c != '$input']}", ["ROME", "OSLO"]),
         ("{f'{$calls.0.city}!' + \"$input.city\"}", "Lisbon!$input.city"),
         ("{$calls.0.city}: $$input.city, $5, {$input.city}", "Lisbon: $input.city, $5, Lisbon"),
+        ("{$calls.0.city} '$$input.city'", "Lisbon '$input.city'"),  # no quotes of a group
+        ("} {{'a': $calls.0.city}.a} '$$input.city'", "} Lisbon '$input.city'"),
         ("$state.none <|> $calls.0.city", "Lisbon"),
         ({"a": ["$input.city", {"b": "†input.city"}]}, {"a": ["Lisbon", {"b": "Lisbon"}]}),
         ("$$calls.0.city", "$calls.0.city"),

@@ -75,7 +75,7 @@ def _parameters(parameters: JsonObject, takes: JsonObject, defaults: Collection[
     required = list(dict.fromkeys([*parameters.get("required", []), *needed]))
     if required:
         schema["required"] = required
-    if takes.get("additionalProperties") is False or parameters.get("additionalProperties") is False:
+    if takes.get("additionalProperties") is False:
         schema["additionalProperties"] = False
     rest = {key: value for key, value in takes.items() if key not in _MERGED}
     if rest:

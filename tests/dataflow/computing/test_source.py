@@ -36,6 +36,10 @@ from .given import fill
         ("†x + †y - †x", [Reference("x"), Reference("y")], "ref_0 + ref_1 - ref_0"),
         ("f'{†x}{{†y}}'", [Reference("x")], "f'{ref_0}{{†y}}'"),
         ("†x + .5", [Reference("x")], "ref_0 + 0.5"),
+        ("†x and .5", [Reference("x")], "ref_0 and 0.5"),
+        ("†x or not .5", [Reference("x")], "ref_0 or not 0.5"),
+        ("†x in .5", [Reference("x")], "ref_0 in 0.5"),
+        (".5 if .5 else .5 + †x", [Reference("x")], "0.5 if 0.5 else 0.5 + ref_0"),
     ],
 )
 def test_references_name_what_has_to_be_there(source: str, references: list[Reference], tree: str) -> None:
