@@ -217,7 +217,7 @@ def test_a_function_that_ends_when_its_loop_is_closed_ends_its_thread_in_silence
         finish.wait(BOUND)
 
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda *_: None)  # the task never ends
+    loop.set_exception_handler(lambda _loop, _context: None)  # the task never ends
     task = loop.create_task(Threads().run(wait))
     loop.call_soon(loop.stop)
     loop.run_forever()

@@ -75,6 +75,13 @@ def test_why_a_call_failed_is_told_where_its_alternative_stands_for_it_and_nowhe
     assert [(source.by, source.failed) for source in origin.of] == [("code", ""), ("model", why)]
 
 
+@pytest.mark.parametrize(("marks", "by", "plan"), [({}, "given", ""), ({"_refined": "p1"}, "plan p1", "p1")])
+def test_the_plan_that_was_given_has_made_the_output(marks: Json, by: str, plan: str) -> None:
+    message: Json = {"type": "plan", "plan": [join(a=1)], "output": ["†calls.0"], **marks}
+    (origin,) = asyncio.run(Agent(None, tools=tools()).run([message])).provenance()
+    assert (origin.by, origin.plan, [(source.by, source.plan) for source in origin.of]) == (by, plan, [("code", plan)])
+
+
 def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None:
     calls = [
         join("†state.a", a="†input.x"),
