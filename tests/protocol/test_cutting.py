@@ -81,6 +81,11 @@ def test_no_more_turns_go_than_have_to() -> None:
     assert [len(to_cut(context, most)) for most in fits] == [0, 2, 2, 4, 4, 6, 6, 6]
 
 
+def test_what_the_assistant_says_before_an_output_goes_with_it() -> None:
+    context = Context([user("a"), {"type": "assistant", "message": "x"}, output(), user("b"), output(), *NEWEST])
+    assert to_cut(context, sum(len(encode(message)) for message in context) - 1) == {0, 1, 2}
+
+
 def test_something_else_may_stand_where_the_first_of_them_stood() -> None:
     context = Context([SYSTEM, user("a"), output(), *NEWEST])
     short = without_messages(context, {1, 2}, user("short"))

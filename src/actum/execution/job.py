@@ -213,8 +213,8 @@ class Job(_Rare):
 
     def path_of(self, computed: Computed) -> str:
         """Where an expression of it stands."""
-        paths = (path for expr, path in self.authored if isinstance(expr, Computed) and expr.text == computed.text)
-        return print_path(next(paths, ())).lstrip(".")
+        path = next(path for expr, path in self.authored if isinstance(expr, Computed) and expr.text == computed.text)
+        return print_path(path).lstrip(".")
 
     @property
     def alternatives(self) -> tuple[Reference, ...]:

@@ -142,12 +142,19 @@ def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
     assert 0 <= before - run.left <= MOST_STEPS
 
 
-def test_steps_grow_with_the_items() -> None:
-    def steps(source: str, size: int) -> int:
-        run = RunAllowance()
-        fill(source, within=Allowance(run), x=[{"a": n, "t": f"2024-05-15T10:{n % 60:02d}"} for n in range(size)])
-        return RunAllowance().left - run.left
+def steps(source: str, size: int) -> int:
+    run = RunAllowance()
+    fill(source, within=Allowance(run), x=[{"a": n, "t": f"2024-05-15T10:{n % 60:02d}"} for n in range(size)])
+    return RunAllowance().left - run.left
 
+
+def test_a_key_costs_the_same_however_it_is_written() -> None:
+    keys = ("e.a", "e['a']", "(e or e).a")
+    by_point, in_brackets, of_a_choice = (steps(f"{{[{key} for e in †x]}}", 1_000) for key in keys)
+    assert by_point == in_brackets == of_a_choice - 2_000  # the choice and its second name
+
+
+def test_steps_grow_with_the_items() -> None:
     for source in (
         "{[e.a for e in †x if e.a > 3]}",
         "{one(e.a for e in †x if e.a == 7)}",
