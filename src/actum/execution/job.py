@@ -129,6 +129,11 @@ class Job(_Rare):
     """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether only the end of a correction tells if it has started: it refers to calls listed behind it (L3)."""
+        return self.script.is_correction and self.parent is None and not self.refers_back
+
+    @property
     def is_simple(self) -> bool:
         """Whether it is made as soon as its references resolve: nothing is computed, judged or repeated before."""
         says_more = self.condition is not None or self.batch is not None or self.otherwise is not None

@@ -28,8 +28,6 @@ class Attempts:
         """By digest."""
         self._not_made: dict[str, Failure] = {}
         """Why calls were not made, by place."""
-        self._script: Script | None = None
-        """The attempt under way, where there was another before it."""
         self._put_off: list[tuple[deque[Node], Node]] = []
         """What waits until it is known whether an earlier attempt has started it, with the queue that it belongs to."""
         self._without_else: list[Job] = []
@@ -70,36 +68,30 @@ class Attempts:
 
     def begin(self, script: Script) -> None:
         """Make this the attempt whose calls may have been started already."""
-        self._script = script if self._started else None
+        script.is_correction = bool(self._started)
         self._ground.journal.begin_again(self.unclaimed(), script.number)
 
     def take_over(self, job: Job) -> bool:
-        """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
-        if job.script is not self._script:
-            return False
+        """Whether a call of a correction has started already: known as it arrives if all that it refers to has come."""
         targets = (_target(reference, job, self._ground.jobs) for reference in _calls_read(job))
         job.refers_back = all(target is not None and target.refers_back for target in targets)
         return job.refers_back and self._adopt(job)
 
-    def puts_off(self, job: Job, queue: deque[Node]) -> bool:
-        """Put a call off if only the end of the answer can tell whether it has started; whether it was put off."""
-        if not self.is_undecided(job):
-            return False
+    def put_off(self, job: Job, queue: deque[Node]) -> None:
+        """Let an undecided call wait until the end of its answer."""
         self._put_off.append((queue, job.node))
-        return True
 
-    def look_back(self) -> None:
+    def look_back(self, script: Script) -> None:
         """Go on with the calls that were put off: at the end of the answer it is known whether they have started."""
-        if self._script is not None:
-            self._ground.journal.begin_again((), self._script.number)
-            for job in list(self._ground.jobs.values()):
-                if self.is_undecided(job):
-                    if not job.is_started and job.node.status in _NOT_BEGUN:
-                        self._adopt(job)
-                    self._script.tell_arrival(job.node.index, self._ground.journal)
+        self._ground.journal.begin_again((), script.number)
+        for job in list(self._ground.jobs.values()):
+            if job.is_undecided:
+                if not job.is_started and job.node.status in _NOT_BEGUN:
+                    self._adopt(job)
+                script.tell_arrival(job.node.index, self._ground.journal)
+        script.is_correction = False
         self._started.clear()
         self._not_made.clear()
-        self._script = None
         for queue, node in self._put_off:
             queue.append(node)
         self._put_off.clear()
@@ -113,10 +105,6 @@ class Attempts:
         otherwise.is_put_off = False
         if job.awaits_else:
             self.await_else(job, otherwise)
-
-    def is_undecided(self, job: Job) -> bool:
-        """Whether a call refers to later ones of an attempt that is not the first."""
-        return job.script is self._script and job.parent is None and not job.refers_back
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""

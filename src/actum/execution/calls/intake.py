@@ -169,7 +169,8 @@ class Intake:
 
     def close(self, script: Script) -> None:
         """End an answer: no more calls of it arrive, and its earlier attempts no longer matter."""
-        self._readiness.attempts.look_back()
+        if script.is_correction:
+            self._readiness.attempts.look_back(script)
         self._ground.graph.close(script)
         self._readiness.pump()
 
@@ -189,6 +190,7 @@ class Intake:
             elif failure.job is not None:
                 attempts.put_aside(failure)
         self._ground.graph.close(script)
+        script.is_correction = False
         # The places of what has started are taken: the next attempt is an answer of its own.
         unclaimed = attempts.unclaimed()
         number = script.number + bool(unclaimed)

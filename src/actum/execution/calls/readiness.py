@@ -90,11 +90,10 @@ class Readiness:
             self.wait_for(job.script, job.reads)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
-        is_taken_over = self.attempts.take_over(job)
+        is_taken_over = job.script.is_correction and self.attempts.take_over(job)
         # Recorded before anything starts, and with its place, so that a reader of the record takes it for one call.
         if self.ground.journal.is_recorded:
-            is_open = not self.attempts.is_undecided(job)
-            job.script.tell_arrival(job.node.index, self.ground.journal, is_open=is_open)
+            job.script.tell_arrival(job.node.index, self.ground.journal, is_open=not job.is_undecided)
         if is_taken_over:
             self.pump()
             return
@@ -185,7 +184,9 @@ class Readiness:
         job = self.ground.jobs.get(node.number)
         if job is None or node.status is not Status.WAITING:
             return
-        if not self.attempts.puts_off(job, self._graph.hopeless):
+        if job.is_undecided:
+            self.attempts.put_off(job, self._graph.hopeless)
+        else:
             self.endings.skip(job, "what it refers to was skipped")
 
     def _start(self, node: Node) -> None:
@@ -201,9 +202,9 @@ class Readiness:
             return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
-        if self.attempts.puts_off(job, self._graph.ready):
-            return
-        if (values := self._graph.values(node)) is not None:
+        if job.is_undecided:
+            self.attempts.put_off(job, self._graph.ready)
+        elif (values := self._graph.values(node)) is not None:
             self._resolve(job, values)
 
     def _resolve(self, job: Job, values: Sequence[Any]) -> None:
