@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,12 +39,12 @@ class World:
         def pick(name: str) -> int:
             return self.drawn(tool, sorted(arguments.items()), name)
 
-        key = str(next(iter(arguments.values()), ""))
-        rows = [
-            {"id": f"r{pick(f'id{at}')}-{at}", "state": STATES[pick(f"state{at}") % 3], "n": 1 + pick(f"n{at}")}
-            for at in range(1 + pick("rows") % 4)
-        ]
-        rows.insert(pick("at") % (len(rows) + 1), {"id": key, "state": STATES[pick("state") % 3], "n": 1 + pick("n-")})
+        def row(id: str, at: object) -> dict[str, Any]:
+            due = date(2026, 1, 1) + timedelta(days=pick(f"due{at}"))
+            return {"id": id, "state": STATES[pick(f"state{at}") % 3], "n": 1 + pick(f"n{at}"), "due": f"{due}"}
+
+        rows = [row(f"r{pick(f'id{at}')}-{at}", at) for at in range(1 + pick("rows") % 4)]
+        rows.insert(pick("at") % (len(rows) + 1), row(str(next(iter(arguments.values()), "")), "-"))
         return {
             "name": f"Name{pick('name')}",
             "city": f"City {pick('city')}",
@@ -119,7 +120,7 @@ class Drawing:
     def text(self) -> Any:
         match self._kind((1, 1, 2, 5, 6) if self._lists else (1, 1, 5, 6)):
             case 2:
-                return f"{{min([x.id for x in {self._random.choice(self._lists)}])}}"
+                return f"{{min([x.due for x in {self._random.choice(self._lists)}])}}"
             case 5:
                 return self._template()
             case 6:

@@ -334,7 +334,6 @@ SOURCES = [
         ("{len(†calls.0)}", 3, [3, 2, 4]),
         ("{sum([x.n for x in †calls.0])}", 3, [9, 10, 26]),
         ("{min([x.n for x in †calls.0])}", 3, [2, 1, 4]),
-        ("{max([x.id for x in †calls.0])}", 3, ["c", "b", "e"]),
         ("{sorted([x.n for x in †calls.0])}", 3, [[2, 2, 5], [1, 9], [4, 7, 7, 8]]),
         ("{unique([x.n for x in †calls.0])}", 3, [[5, 2], [1, 9], [4, 8, 7]]),
         ("{3 * †input.a}", 4, [30, 75, 93]),
@@ -356,6 +355,22 @@ def test_a_dearer_class_comes_after_and_a_position_never() -> None:
     assert {term.kind for term in terms[1:]} <= {2, 3, 4}
     firsts = Terms(SOURCES[1:], (), lambda _: False, {value_key(5)}).giving([5, 1, 4], [0])
     assert firsts == []  # that of the first item: chance
+
+
+@pytest.mark.rule("R9", "R10")
+def test_which_text_comes_first_in_the_alphabet_is_chance_and_which_time_is_not() -> None:
+    rows = [
+        [{"name": name, "day": f"2026-01-{day:02d}", "at": f"{day:02d}:30"} for name, day in row]
+        for row in ([("b", 3), ("c", 1)], [("d", 2), ("e", 9)], [("g", 8), ("f", 5)])
+    ]
+    sources = [*known_within("calls.0", rows, 0)]
+
+    def texts(*values: str) -> list[str]:
+        return [term.text for term in Terms(sources, (), lambda _: False, {value_key(values[0])}).giving(values, [0])]
+
+    assert texts("b", "d", "f") == []
+    assert texts("2026-01-01", "2026-01-02", "2026-01-05") == ["{min([x.day for x in †calls.0])}"]
+    assert texts("03:30", "09:30", "08:30") == ["{max([x.at for x in †calls.0])}"]
 
 
 @pytest.mark.rule("R16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -289,9 +290,9 @@ def _of_selection(chosen: Selection) -> Iterator[tuple[str, int, Callable[[Seque
         items_of = f"[{expression_at('x', path)} for x in {reference}{where}]" if path else chosen.group
         if items_of != reference:
             yield items_of, 3, lambda items, path=path: [_at(item, path) for item in items]
-        if is_one or path == chosen.by or not _are_alike([_at(item, path) for items in chosen.items for item in items]):
+        if is_one or path == chosen.by:
             continue  # the functions of one item are all the item, which is expected to be the only one
-        for name in _FUNCTIONS:
+        for name in _functions_of([_at(item, path) for items in chosen.items for item in items]):
             yield f"{name}({items_of})", 3, lambda items, path=path, name=name: _applied(name, items, path)
 
 
@@ -326,7 +327,9 @@ def _is_idle(sign: str, right: str) -> bool:
     return right in {"0", "0.0"} if sign in "+-" else right in {"1", "1.0"}
 
 
-_FUNCTIONS = ("sum", "min", "max", "sorted", "unique")
+_OF_TEXTS = ("sorted", "unique")
+_FUNCTIONS = ("sum", "min", "max", *_OF_TEXTS)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d")
 _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
@@ -343,9 +346,12 @@ def _applied(name: str, items: Sequence[Any], path: Sequence[str]) -> Any:
         return _NOTHING
 
 
-def _are_alike(items: Sequence[Any]) -> bool:
-    """Whether items are all texts or all numbers, which can be put in order."""
-    return all(isinstance(item, str) for item in items) or all(map(is_number, items))
+def _functions_of(items: Sequence[Any]) -> Sequence[str]:
+    """The functions of items that are all numbers or all texts. Which text is the first of the alphabet is chance, as a
+    position in a list is (R10); which time is the first isn't."""
+    if all(isinstance(item, str) for item in items):
+        return _FUNCTIONS if all(map(_TIME.match, items)) else _OF_TEXTS
+    return _FUNCTIONS if all(map(is_number, items)) else ()
 
 
 def _paths(items: Sequence[Any], depth: int = _DEPTH) -> list[tuple[str, ...]]:
