@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actum import Tool, errors
-from actum.protocol.contract import merge_contract
+from actum.protocol.contract import merge_contract, merge_interface
 from actum.protocol.declaration import parse_tool
 from actum.schema.json import JsonObject as Json
 
@@ -100,6 +100,18 @@ def test_what_no_value_satisfies_is_a_contradiction_that_names_tool_delegate_and
         merged(schema, takes, gives)
     assert (caught.value.tool, caught.value.path) == ("ask", path)
     assert "'d.json'" in str(caught.value)
+
+
+@pytest.mark.rule("D13")
+def test_the_interface_of_the_tool_that_is_named_holds_where_the_tool_says_nothing() -> None:
+    schema: Json = {"properties": {"b": WHOLE}, "required": ["b"], "description": "Pay.", "_effects": "none"}
+    named = parse_tool({**schema, "_output": TEXT}, "pay")
+    silent = merge_interface(parse_tool({"_delegate": "pay", "properties": {"a": TEXT}}, "ask"), named)
+    assert (silent.name, silent.description, silent.effects, silent.output) == ("ask", "Pay.", "none", TEXT)
+    assert (silent.parameters["properties"], silent.parameters["required"]) == ({"a": TEXT, "b": WHOLE}, ["b"])
+    says: Json = {"_delegate": "pay", "description": "Ask.", "_effects": "ordered"}
+    speaking = merge_interface(parse_tool(says, "ask"), named)
+    assert (speaking.description, speaking.effects) == ("Ask.", "ordered")
 
 
 def test_definitions_of_the_same_name_stay_apart() -> None:

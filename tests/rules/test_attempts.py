@@ -43,6 +43,18 @@ def corrected(*calls: Json, output: Any = 1) -> list[Json]:
     return [answer(*calls, output="no number"), answer(*calls, output=output)]
 
 
+@pytest.mark.rule("L3", "C4")
+async def test_what_a_taken_back_answer_owes_is_paid_for_those_that_correct_it() -> None:
+    log: list[Any] = []
+    tools = toolbox(log)
+    tools.register("later", {"properties": {"_output": {"type": "integer"}}})
+    calls = [call("later", _output=None), call("step", value="†calls.0")]
+    first, second = (answer(*calls[:count], output="no number") for count in (1, 2))
+    paid = answer(call("later", _output=5), output=1)
+    result = await run(first, second, answer(*calls), paid, tools=tools, schema={"type": "integer"})
+    assert (result.output, log) == (1, [5])
+
+
 @pytest.mark.rule("L3", "C9", "C10", "C13")
 @pytest.mark.parametrize("first", [{"_tool": "step", "_when": False}, {"_value": 1}, {"_value": 1, "_each": [1, 2]}])
 async def test_what_a_taken_back_answer_has_left_is_not_taken_for_another_call(first: Json) -> None:
