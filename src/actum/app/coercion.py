@@ -50,12 +50,8 @@ def messages_of(given: Any) -> Any:
         raise MessageError("an Idea is run by `idea.run(agent)`, and gone on with by `agent.resume(idea)`")
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         return cast("Any", given)
-    return list(map(_plain, cast("Iterable[Any]", given)))
-
-
-def _plain(message: Any) -> Any:
-    """A message as a dict; anything else is returned as it is, to be refused by its index."""
-    return message.to_dict() if is_message(message) else message
+    messages = cast("Iterable[Any]", given)  # what is no message is refused by its index
+    return [message.to_dict() if is_message(message) else message for message in messages]
 
 
 def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:

@@ -63,7 +63,9 @@ def adapted(listed: JsonObject, server: Server) -> Adapted:
     except SchemaError as error:
         raise SchemaError(f"its schema can't be used{f' (at {error.path[:100]})' if error.path else ''}") from error
     seal = sha256(encode(listed, sort_keys=True).encode(errors="replace")).hexdigest()[:32]
-    return Adapted(tool=replace(tool, is_held=not _is_free(listed, server), seal=seal), listed=listed, renamed=renamed)
+    # Only the annotations of trusted servers free calls from a decision (L6).
+    is_held = not server.trusted or _effects(listed) != "none"
+    return Adapted(tool=replace(tool, is_held=is_held, seal=seal), listed=listed, renamed=renamed)
 
 
 def visible(text: str) -> str:
@@ -113,8 +115,3 @@ def _effects(listed: JsonObject) -> Effects:
     if _has_hint(listed, "destructiveHint"):
         return "ordered"
     return "none" if _has_hint(listed, "readOnlyHint") else "some"
-
-
-def _is_free(listed: JsonObject, server: Server) -> bool:
-    """Whether its calls need no decision; only the annotations of trusted servers count (L6)."""
-    return server.trusted and _effects(listed) == "none"

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from threading import Thread
-from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ..errors import ActivityError
 from ..protocol.activity import Activity, error_text, is_async
@@ -60,7 +61,7 @@ class Threads:
     async def settle(self, function: Callable[[], Any]) -> Any:
         """Run what isn't `async`, as `run` does; what it returns to be awaited is awaited here."""
         returned = await self.run(function)
-        return await returned if _is_awaitable(returned) else returned
+        return await returned if isawaitable(returned) else returned
 
     async def _turn(self) -> None:
         """Wait until one of those that run has ended."""
@@ -118,10 +119,6 @@ async def _wait_for(future: asyncio.Future[_Outcome]) -> _Outcome:
         raise
 
 
-def _is_awaitable(returned: object) -> TypeGuard[Awaitable[Any]]:
-    return isinstance(returned, Awaitable)
-
-
 @dataclass(slots=True)
 class Doing:
     """One call that is carried out: as it is made, with values and defaults, and what carries it out."""
@@ -167,7 +164,7 @@ class Doings:
 
         def call_and_note() -> Any:
             returned = function()
-            if is_async or isinstance(returned, Awaitable):
+            if is_async or isawaitable(returned):
                 return await_and_note(cast("Awaitable[Any]", returned))
             self.done(doing, returned)
             return returned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import contains
 from typing import TypeAlias
 
 from ..dataflow.computing.operands import is_number
@@ -46,7 +47,7 @@ def templates_for(values: Sequence[object], sources: Sequence[KnownValue], allow
         for source in sources
         if source.step in {-1, *allowed}
         for filling in _fillings(source)
-        if len(set(filling.values)) > 1 and all(map(_within, filling.values, texts))
+        if len(set(filling.values)) > 1 and "" not in filling.values and all(map(contains, texts, filling.values))
     ]
     readings = list(_Readings(texts, fillings).all()) if fillings else []
     least = min(map(_words_of, readings), default=0)
@@ -85,10 +86,6 @@ def copied(words: Sequence[str], source: KnownValue) -> Iterator[str]:
 def _words_of(parts: Sequence[Part]) -> int:
     """How many characters of a text are literal."""
     return sum(len(part) for part in parts if isinstance(part, str))
-
-
-def _within(part: str, text: str) -> bool:
-    return bool(part) and part in text
 
 
 class _Readings:

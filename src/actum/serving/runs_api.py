@@ -266,7 +266,7 @@ def _checked_message(index: int, message: Mapping[str, Any]) -> JsonObject:
     checked = {key: value for key, value in message.items() if not key.startswith("_")}
     if kind in _MEDIA and "path" in checked:
         raise Refusal(422, "message", "a caller can't name files of this machine: send url or data", index=index)
-    if any(_opens_gate(value) for value in _states(checked)):
+    if any(is_object(value) and "approvals" in value for value in _states(checked)):
         raise Refusal(422, "message", "gates are opened by /runs/ID/signals, not by a message", index=index)
     return checked
 
@@ -278,7 +278,3 @@ def _states(message: JsonObject) -> Iterator[Any]:
         yield message.get("state")
     elif message["type"] == "data" and message.get("kind") == "state":
         yield message.get("data")
-
-
-def _opens_gate(value: Any) -> bool:
-    return is_object(value) and "approvals" in value

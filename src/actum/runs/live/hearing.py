@@ -138,7 +138,8 @@ class Hearing:
             self._forget(stream)
         if "from" in item:
             if is_new:  # the event of its beginning was lost
-                yield as_json(_begun(event))
+                begun = RequestStarted(context=[], messages=[], schema={}, at=event["at"], depth=event["depth"])
+                yield as_json(begun)
             yield from self._new_text(tuple(item["key"]), item["from"], event)
         elif item["n"] > self._number:
             self._number = item["n"]
@@ -164,7 +165,3 @@ def _output_of(entry: JsonObject) -> Json:
     if entry.get("at") or not is_object(last) or last.get("type") != "output" or OF not in last:
         return None
     return last.get("output")
-
-
-def _begun(event: JsonObject) -> RequestStarted:
-    return RequestStarted(context=[], messages=[], schema={}, at=event["at"], depth=event["depth"])
