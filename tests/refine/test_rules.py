@@ -373,6 +373,41 @@ def test_which_text_comes_first_in_the_alphabet_is_chance_and_which_time_is_not(
     assert texts("03:30", "09:30", "08:30") == ["{max([x.at for x in †calls.0])}"]
 
 
+@pytest.mark.rule("R12")
+@pytest.mark.parametrize(
+    ("words", "confirm", "is_open"),
+    [("Cancel the order.", [], True), ("Cancel the open order.", [], False), ("Cancel it.", ["1.id"], False)],
+)
+async def test_a_truth_by_which_an_item_is_chosen_is_a_question_unless_the_author_names_it(
+    tmp_path: Path, words: str, confirm: list[str], is_open: bool
+) -> None:
+    tools, idea = Tools(), Idea(context=[INPUT, words], schema={"type": "string"})
+
+    @tools.tool(effects="none")
+    def orders(email: str) -> list[dict[str, Any]]:
+        """The orders of a customer."""
+        number = ord(email)
+        return [{"id": number * 10 + at, "is_open": at == number % 3} for at in range(3)]
+
+    @tools.tool
+    def cancel(id: int) -> str:
+        """Cancel an order."""
+        return "cancelled"
+
+    runs: list[Path] = []
+    for email in "abcde":
+        answers: list[Any] = [
+            {"calls": [{"_tool": "orders", "email": email}], "output": None},
+            {"calls": [{"_tool": "cancel", "id": ord(email) * 10 + ord(email) % 3}], "output": "†calls.0"},
+        ]
+        runs.append(await keep(tmp_path, idea, email, answers, tools))
+    refined = await refine(runs, idea=idea, tools=tools, confirm=confirm)
+    cancelling = next(call for call in refined.plan["plan"] if call.get("_tool") == "cancel")
+    assert cancelling["id"] == "{one(x for x in †calls.0 if x.is_open).id}"
+    assert [question.leaf for question in refined.questions] == ["1.id"] * is_open
+    assert refined.proof.holds, refined.proof.why
+
+
 @pytest.mark.rule("R16")
 @pytest.mark.parametrize("way", [{"_each": ["a"]}, {"_when": "{†input.email != 'x'}"}, {"_else": "nobody"}])
 async def test_runs_whose_author_repeated_a_call_or_made_it_optional_are_no_examples(

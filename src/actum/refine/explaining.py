@@ -61,7 +61,7 @@ class Explaining:
         if not has_hole and any(note.how in {"question", "authored", "confirmed"} for note in inner):
             return parts
         del self.notes[before:]
-        whole = _by(place, terms)
+        whole = self._by(place, terms)
         return self._noted(whole if has_hole else _agreeing(whole, parts, inner))
 
     def _settled(self, place: Leaf, authored: Sequence[Any]) -> Explanation | None:
@@ -107,8 +107,23 @@ class Explaining:
         if not fitting:
             filled = None if self.holes is None else self.holes.filled(values, place)
             return filled or _hole(place, "no term gives it in all examples")
-        note = _by(place, fitting)
+        note = self._by(place, fitting)
         return self._with_literal_words(place, note, fitting[0].words)
+
+    def _by(self, place: Leaf, terms: Sequence[Term]) -> Explanation:
+        """The first term, with which the others have to agree; a question where nobody has said what it rests on."""
+        best, *rest = terms
+        why = "a text with what was known filled in" if best.kind == 5 else "the only explanation"
+        why = f"and {len(rest)} more, which have to agree" if rest else why
+        is_guess = best.guess and place.at not in self.confirmed
+        return Explanation(
+            leaf=place.at,
+            text=best.text,
+            how="question" if is_guess else "term",
+            why=f"{best.guess} may be chance, and is said nowhere: --confirm {place.at}" if is_guess else why,
+            expects=tuple(f"{best.group} == {term.group}" for term in rest[:_MOST_ALIKE]),
+            group=best.group,
+        )
 
     def _with_literal_words(self, place: Leaf, note: Explanation, words: Sequence[str]) -> Explanation:
         """A text with literal words: any of them that never varied may have been filled in from data (R12)."""
@@ -184,19 +199,6 @@ def _taken_from_data(value: Any, at: str) -> RefineError:
         f"write it into the Idea if it is meant, or say with --confirm {at}=†… from where it comes",
         code="taken_from_data",
         path=at,
-    )
-
-
-def _by(place: Leaf, terms: Sequence[Term]) -> Explanation:
-    best, *rest = terms
-    why = "a text with what was known filled in" if best.kind == 5 else "the only explanation"
-    return Explanation(
-        leaf=place.at,
-        text=best.text,
-        how="term",
-        why=f"and {len(rest)} more, which have to agree" if rest else why,
-        expects=tuple(f"{best.group} == {term.group}" for term in rest[:_MOST_ALIKE]),
-        group=best.group,
     )
 
 

@@ -96,16 +96,18 @@ class Term:
     needs: frozenset[int] = frozenset()
     words: tuple[str, ...] = ()
     """The literal parts of a text with values filled in."""
+    guess: str = ""
+    """The condition that it rests on, where nobody has said it."""
 
     @property
-    def rank(self) -> tuple[int, int, str]:
-        """The cheapest first, then the shortest, then by its text."""
-        return self.kind, len(self.text), self.text
+    def rank(self) -> tuple[bool, int, int, str]:
+        """Those that rest on no guess first, then the cheapest, then the shortest, then by its text."""
+        return bool(self.guess), self.kind, len(self.text), self.text
 
 
-def computed(group: str, kind: int, needs: Collection[int]) -> Term:
+def computed(group: str, kind: int, needs: Collection[int], guess: str = "") -> Term:
     """A term that stands in braces."""
-    return Term(f"{{{group}}}", kind, group, frozenset(needs) - {-1})
+    return Term(f"{{{group}}}", kind, group, frozenset(needs) - {-1}, guess=guess)
 
 
 def known_within(text: str, values: Sequence[Json], step: int = -1) -> Iterator[KnownValue]:
@@ -138,6 +140,8 @@ class Selection:
     needs: frozenset[int]
     by: tuple[str, ...] | None = None
     """The key that the condition compares."""
+    guess: str = ""
+    """The condition, where it is a truth that the author hasn't named."""
 
     @property
     def group(self) -> str:
@@ -188,7 +192,7 @@ class Terms:
                     continue
                 keys = (first, *(value_key(value(items)) for items in chosen.items[1:]))
                 if "" not in keys:
-                    term = computed(group, kind, chosen.needs)
+                    term = computed(group, kind, chosen.needs, chosen.guess)
                     terms[keys].setdefault(term.text, term)
         return terms
 
@@ -213,7 +217,8 @@ class Terms:
                     [item for item, key in zip(items, keys, strict=True) if key == value]
                     for items, keys, value in zip(lists, keys_of, wanted, strict=True)
                 ]
-                yield Selection(source, where, chosen, paths, source.needs | needs, path)
+                is_guess = " == " not in where and not any(map(self.says, path[-1].split("_")))
+                yield Selection(source, where, chosen, paths, source.needs | needs, path, where if is_guess else "")
 
     def _conditions(
         self, source: KnownValue, path: tuple[str, ...], lists: Sequence[Sequence[Any]], keys: Sequence[Sequence[str]]
