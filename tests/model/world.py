@@ -32,7 +32,7 @@ Outcome: TypeAlias = tuple[End, Any]
 OPEN, DONE, SKIPPED, FAILED = (End.OPEN, None), (End.DONE, None), (End.SKIPPED, None), (End.FAILED, None)
 WAITING = frozenset({End.OPEN, End.OWED, End.HELD})
 """Whatever waits for one of these waits, too."""
-_WORST = (End.SKIPPED, End.OPEN, End.OWED, End.HELD, End.MISSING, End.UNTAKEN, End.FAILED, End.INVALID)
+_WORST = (End.SKIPPED, End.OPEN, End.MISSING, End.UNTAKEN, End.FAILED, End.OWED, End.HELD, End.INVALID)
 """What decides over a call that reads several: a skipped call at once, the others when all is known (C7, C10)."""
 
 
