@@ -94,6 +94,35 @@ async def test_calls_as_many_as_a_list_has_items_become_one_call_for_each(tmp_pa
     assert (desk.reminded, result.output) == ([51, 52, 54], {"reminded": 3})
 
 
+@pytest.mark.rule("R12", "R14")
+@pytest.mark.parametrize(
+    ("words", "confirm", "questions"),
+    [
+        ("Remind.", {}, ["1._each"]),
+        ("Remind of what is open.", {}, []),
+        ("Remind.", {"1._each": ""}, []),
+        ("Remind.", {"1._each": "{[x for x in †calls.0 if x.is_open]}"}, []),
+    ],
+)
+async def test_a_truth_by_which_items_are_chosen_is_a_question_unless_the_author_names_it(
+    tmp_path: Path, words: str, confirm: dict[str, str], questions: list[str]
+) -> None:
+    idea, desk = Idea(context=[INPUT, words], schema={"type": "object"}), Desk()
+
+    @desk.tools.tool(effects="none", replace=True)
+    def orders(who: str) -> list[dict[str, Any]]:
+        """The orders of a customer."""
+        return [{"id": order["id"], "is_open": order["state"] == "late"} for order in orders_of(who)]
+
+    runs = await runs_of(tmp_path, idea, desk, {who: reminding(who) for who in ORDERS})
+    refined = await refine(runs, idea=idea, tools=desk.tools, confirm=confirm)
+    reminder = next(call for call in refined.plan["plan"] if call.get("_tool") == "remind")
+    assert reminder["_each"] == "{[x for x in †calls.0 if x.is_open]}"
+    assert [question.leaf for question in refined.questions] == questions
+    with pytest.raises(errors.RefineError, match=r"isn't the list of remind in all examples"):
+        await refine(runs, idea=idea, tools=desk.tools, confirm={"1._each": "†calls.0"})
+
+
 @pytest.mark.rule("R16")
 async def test_calls_that_a_model_carries_out_for_every_item_are_no_plan(tmp_path: Path) -> None:
     properties = {"id": {"type": "integer"}, "_output": {"type": "string"}}

@@ -11,7 +11,7 @@ from ..dataflow.expression import escape
 from ..errors import RefineError
 from ..schema.json import Json, encode, is_list, is_object
 from .author import Author, is_judged, is_secret
-from .explanation import Explanation, Leaf
+from .explanation import Explanation, How, Leaf
 from .holes import Holes
 from .templates import addresses, copied, own_words, phrases, templates_for
 from .terms import KnownValue, Term, Terms, value_key, varies
@@ -114,16 +114,21 @@ class Explaining:
         """The first term, with which the others have to agree; a question where nobody has said what it rests on."""
         best, *rest = terms
         why = "a text with what was known filled in" if best.kind == 5 else "the only explanation"
-        why = f"and {len(rest)} more, which have to agree" if rest else why
-        is_guess = best.guess and place.at not in self.confirmed
+        how, why = self.asked(place.at, best.guess, f"and {len(rest)} more, which have to agree" if rest else why)
         return Explanation(
             leaf=place.at,
             text=best.text,
-            how="question" if is_guess else "term",
-            why=f"{best.guess} may be chance, and is said nowhere: --confirm {place.at}" if is_guess else why,
+            how=how,
+            why=why,
             expects=tuple(f"{best.group} == {term.group}" for term in rest[:_MOST_ALIKE]),
             group=best.group,
         )
+
+    def asked(self, leaf: str, guess: str, why: str) -> tuple[How, str]:
+        """What a term is, and why: a question where it rests on a guess that nobody has confirmed."""
+        if not guess or leaf in self.confirmed:
+            return "term", why
+        return "question", f"{guess} may be chance, and is said nowhere: --confirm {leaf}"
 
     def _with_literal_words(self, place: Leaf, note: Explanation, words: Sequence[str]) -> Explanation:
         """A text with literal words: any of them that never varied may have been filled in from data (R12)."""

@@ -45,8 +45,12 @@ def repeated(number: int, slot: SharedCall, allowed: Collection[int], outer: Exp
     if not fitting or len(lists) > _MOST_LISTS:
         count = f"{slot.first.tool} was called {min(counts)} to {max(counts)} times"
         raise RefineError(f"{count}, and no list that was known tells how often", code="unknown_condition")
-    fitting.sort(key=lambda fit: (bool(fit[0].where), len(fit[0].group), fit[0].group))
+    leaf = f"{number}._each"
+    meant = outer.confirmed.get(leaf)
+    fitting.sort(key=lambda fit: (fit[0].text != meant, fit[0].rank))
     best, parameters, notes = fitting[0]
+    if meant and best.text != meant:
+        raise RefineError(f"{meant} isn't the list of {slot.first.tool} in all examples", code="unknown_condition")
     expects = [_of_all(condition, best) for note in notes for condition in note.expects]
     rows = _rows(best, notes)
     for rival, _, rival_notes in fitting[1:]:
@@ -54,9 +58,9 @@ def repeated(number: int, slot: SharedCall, allowed: Collection[int], outer: Exp
         expects.append(f"{best.group} == {rival.group}" if same else f"{rows} == {_rows(rival, rival_notes)}")
         expects += [_of_all(condition, rival) for note in rival_notes for condition in note.expects]
     expects.append(f"len({best.group}) <= {_TIMES * max(counts)}")
-    items = f"{{{best.group}}}" if best.where else best.group
-    about = Explanation(leaf=f"{number}._each", text=items, how="term", why=f"{min(counts)} to {max(counts)} items")
-    return Repeated(items, parameters, list(dict.fromkeys(expects)), [about, *notes])
+    how, why = outer.asked(leaf, best.guess, f"{min(counts)} to {max(counts)} items")
+    about = Explanation(leaf=leaf, text=best.text, how=how, why=why)
+    return Repeated(best.text, parameters, list(dict.fromkeys(expects)), [about, *notes])
 
 
 def _explained(

@@ -149,6 +149,16 @@ class Selection:
         reference = self.source.reference
         return f"[x for x in {reference} if {self.where}]" if self.where else reference
 
+    @property
+    def rank(self) -> tuple[bool, bool, int, str]:
+        """Those that rest on no guess first, then the whole lists, then the shortest, then by their text."""
+        return bool(self.guess), bool(self.where), len(self.group), self.group
+
+    @property
+    def text(self) -> str:
+        """The list as it stands in a plan."""
+        return f"{{{self.group}}}" if self.where else self.group
+
 
 @dataclass
 class Terms:
