@@ -52,6 +52,8 @@ class Ends(Reads):
         """Those for which an `_else` stands."""
         self.lost: dict[int, list[Write]] = {}
         """What couldn't be written, by index."""
+        self.paid: set[int] = set()
+        """Those of which the model owed the result, and another call brought it."""
         self.not_made: set[int] = set()
         """Those that were not made because another has failed."""
         self.outcomes: dict[tuple[int, int | None], Outcome] = {}

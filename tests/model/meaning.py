@@ -179,7 +179,10 @@ class Run:
             self.blocks.append((kind, call))
 
     def pay(self, answer: Answer) -> list[tuple[Answer, list[int]]]:
-        """End what is owed as an answer says, let what has waited for it go on, and return what has ended so."""
+        """End what is owed as an answer says, and let what has waited for it go on; return what has ended so of others.
+
+        The result is that of the call which pays: those that said "not yet" leave none.
+        """
         paid: dict[int, Answer] = {}
         for index, (end, value) in answer.ends.items():
             element = answer.elements[index]
@@ -194,8 +197,10 @@ class Run:
                 groups.remove(earlier[0])
                 for owing, at in earlier[0]:
                     owing.ends[at] = end, value
+                    owing.paid.add(at)
                     paid[id(owing)] = owing
-        return [(owing, owing.go_on()) for owing in sorted(paid.values(), key=lambda owing: owing.number)]
+        resumed = [(owing, owing.go_on()) for owing in sorted(paid.values(), key=lambda owing: owing.number)]
+        return [(owing, indexes) for owing, indexes in resumed if owing is not answer]
 
     def leave(
         self,
@@ -231,7 +236,8 @@ class Answer(Ends):
         output = FAILED if is_withheld else self._delivered()  # before what it leaves is of the run
         if self.output is None:
             self._check_waited()
-        for answer, indexes in [*resumed, (self, range(len(self.elements)))]:
+        left = [index for index in range(len(self.elements)) if index not in self.paid]
+        for answer, indexes in [*resumed, (self, left)]:
             for index in indexes:
                 answer._leave(index)
         if output[0] is End.DONE:
