@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, errors, models
+from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, errors, events, models
 
 from .scripts import Json, call
 
@@ -183,6 +183,43 @@ async def test_why_an_output_can_not_be_used_crosses_behind_the_errors_of_its_ca
     model = models.Scripted([first, {"calls": [call("look")], "output": 1}])
     await Agent(model, tools=tools).run([OLD], {"type": "integer"})
     assert crossed == ["tool 'unheard'", "at output"]
+
+
+@pytest.mark.rule("S11", "L8")
+@pytest.mark.parametrize(("is_mended", "is_same_answer"), [(True, False), (True, True), (False, False), (False, True)])
+async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_failure_crosses(
+    is_mended: bool, is_same_answer: bool
+) -> None:
+    tools, crossed, attempts = Tools(), list[str](), list[str]()
+
+    @tools.tool
+    def try_it(what: str) -> str:
+        attempts.append(what)
+        if is_mended and len(attempts) > 2:
+            return "done"
+        raise ValueError(f"attempt {len(attempts)}")
+
+    def see(context: Context) -> str:
+        crossed.extend(message["error"].rpartition(": ")[2] for message in context if message["type"] == "error")
+        return "seen"
+
+    tools.activity("see", see)
+    tools.register("see", {"properties": {"_output": {}}, "_scopes": ["error"]})
+    failing = [call("try_it", what="a"), call("try_it", what="b")]
+    answers = [{"calls": [*failing, call("see")] if is_same_answer else failing, "output": None}]
+    answers += [{"calls": [call("see")], "output": None}] * (not is_same_answer)
+    conversation = Agent(models.Scripted(answers[:1]), tools=tools).conversation(["go"], None)
+    failures = 0
+    async with conversation.stream(None) as stream:
+        async for event in stream:
+            failures += isinstance(event, events.CallFailed)
+            if failures == len(failing):
+                break
+    left = Context(json.loads(json.dumps(list(conversation.context))))
+    crossed.clear()
+    model = models.Scripted([*answers[1:], {"calls": [], "output": "end"}])
+    await Agent(model, tools=tools).resume(left)
+    assert crossed == ([] if is_mended else ["attempt 3", "attempt 4"])
 
 
 @pytest.mark.rule("S11", "L3", "C12")

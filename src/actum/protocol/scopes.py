@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
@@ -77,6 +77,8 @@ class Catalogue:
         self._notes: defaultdict[_Shelf, dict[str, tuple[_Order, Any]]] = defaultdict(dict)
         self._brought_notes: set[_Shelf] = set()
         self._delivered: set[int] = set()
+        self._failures: dict[str, tuple[_Shelf, _Order]] = {}
+        """The errors of calls that nothing has come of since, by the places of the calls."""
         self._count = 0
         for message in messages:
             self.add(message)
@@ -88,6 +90,10 @@ class Catalogue:
         kind = kind_of(message, self.data_kinds)
         shelf = (kind is not None, kind or str(message.get("type")), _layer(message))
         order = self._place(message)
+        if is_left(message) and OF in message:
+            self._forget_failure(message[OF])
+            if shelf[1] == _ERROR:
+                self._failures[message[OF]] = shelf, order
         insort(self._messages[shelf], (order, message), key=_order)
         if kind is not None:
             notes = self._notes[shelf]
@@ -95,6 +101,12 @@ class Catalogue:
             notes |= new_notes
             if new_notes and is_brought(message):
                 self._brought_notes.add(shelf)
+
+    def _forget_failure(self, of: str) -> None:
+        """Forget why a call failed that was made again, as the model is no longer told of it."""
+        if of in self._failures:
+            shelf, order = self._failures.pop(of)
+            del self._messages[shelf][bisect_left(self._messages[shelf], order, key=_order)]
 
     def _place(self, message: JsonObject) -> _Order:
         """Where a message stands: what calls have left in the order in which they are listed (S8)."""
@@ -110,9 +122,11 @@ class Catalogue:
         """The messages of a type that carries no data, shared and of the instance."""
         return self._visible(is_data=False, name=name, instance=instance)
 
-    def to_come(self, messages: Iterable[JsonObject], instance: str | None) -> Iterator[_Placed]:
-        """Messages that calls will leave, at their future positions: shared ones, and those of the instance."""
-        return ((self._place(message), message) for message in messages if _layer(message) in {None, instance})
+    def errors(self, to_come: Iterable[JsonObject], instance: str | None) -> list[_Placed]:
+        """The errors, shared and of the instance, with those that calls will leave, at their future positions."""
+        later = {message[OF]: message for message in to_come if _layer(message) in {None, instance}}
+        errors = [placed for placed in self.of_type(_ERROR, instance) if placed[1].get(OF, "") not in later]
+        return [*errors, *((self._place(message), message) for message in later.values())]
 
     def standing(self, instance: str | None, instance_of: InstanceOf) -> Iterator[_Placed]:
         """The plans whose output has not been delivered, with the calls of the instance and of none (M4, S11)."""
@@ -199,8 +213,8 @@ def scoped(
         if scope == _PLAN:
             crossing += _plans(catalogue, instance, instance_of)
             continue
-        to_come = catalogue.to_come(errors, instance) if scope == _ERROR else ()
-        for order, message in (*catalogue.of_type(scope, instance), *to_come):
+        is_error = scope == _ERROR
+        for order, message in catalogue.errors(errors, instance) if is_error else catalogue.of_type(scope, instance):
             shown = {key: copy(value) for key, value in message.items() if key[:1] != "_" or key == ORIGIN}
             crossing.append((order, shown, is_brought(message) or OF in message))
     for kind, kind_paths in paths.items():
