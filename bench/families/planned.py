@@ -83,7 +83,8 @@ class Planned(ABC):
         for question in refined.questions:
             head, _, key = question.leaf.partition(".")
             tool = called[int(head)] if head.isdigit() else ""
-            meant = [call.get(key.split(".")[0]) for call in self._plan if tool and call.get("_tool") == tool]
+            name = key.split(".")[0]
+            meant = [call[name] for call in self._plan if tool and call.get("_tool") == tool and name in call]
             meant = [self._output] if head == "output" else meant
             if len(meant) == 1 and question.value is not None and "†" not in str(meant[0]):
                 confirm[question.leaf] = ""
