@@ -744,6 +744,40 @@ async def test_what_an_approver_moves_to_another_instance_is_written_there_and_w
     assert [result.context.of(instance).state["name"] for instance in ("①", "②")] == ["Ann", "sent ana"]
 
 
+@pytest.mark.rule("O8")
+@pytest.mark.parametrize("is_held", [False, True])
+async def test_what_is_approved_at_once_is_written_in_the_order_of_places_and_what_was_held_behind(
+    is_held: bool,
+) -> None:
+    tools, written = Tools(), asyncio.Event()
+
+    @tools.tool(effects="none")
+    async def wait() -> int:
+        await written.wait()
+        return 1
+
+    @tools.tool
+    async def put(v: int) -> int:
+        if v == 2:
+            written.set()
+        return v
+
+    def approve(given: Call, *_: Any) -> Any:
+        if given.get("v") != 1:
+            return True
+        return HOLD if is_held else Call({**given, "v": 5})
+
+    steps = plan(
+        call("wait"), call("put", v="†calls.0", _outputPath="†state.x"), call("put", v=2, _outputPath="†state.x")
+    )
+    context = (await Agent(None, tools=tools, approve=approve).run(steps)).context
+    if is_held:
+        context = approvals.decided(context, "0.1", "approve", replacement=call("put", v=5, _outputPath="†state.x"))
+        context = (await Agent(None, tools=tools, approve=approve).resume(context)).context
+    again = Context(json.loads(json.dumps(list(context))))
+    assert [each.data["state"] for each in (context, again)] == [{"x": 5 if is_held else 2}] * 2
+
+
 @pytest.mark.rule("O8", "L8")
 async def test_a_call_that_waited_reads_what_was_left_before_it_whoever_has_written_since() -> None:
     tools = Tools()

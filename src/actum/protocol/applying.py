@@ -72,13 +72,14 @@ def applied(messages: Sequence[JsonObject]) -> Iterable[tuple[int, JsonObject]]:
 
 def _applied(messages: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
     ranks = moved_ranks(messages)
+    between = {*separating(messages, ranks)}
     left: list[tuple[Key, int]] = []
     for index, message in enumerate(messages):
         rank = listed_rank(message, ranks)
         if rank is not None:
             left.append((key_of(message, rank), index))
             continue
-        if is_between(message):
+        if index in between:
             yield from _in_order(messages, left)
             left = []
         yield index, message
@@ -91,12 +92,21 @@ def _in_order(messages: Sequence[JsonObject], left: list[tuple[Key, int]]) -> It
         yield index, messages[index]
 
 
-def is_between(message: JsonObject) -> bool:
-    """Whether a message separates what calls left before and after it, as a caller's message does."""
-    kind = message.get("type")
-    if kind == "approval":  # the decided call writes at that point
-        return message.get("decision") != "held"
-    return kind != "suspended" and ("_call" in message or kind != "error")
+def separating(messages: Sequence[JsonObject], ranks: Mapping[Place, Rank]) -> Iterator[int]:
+    """The indices of the messages that separate what calls left before and after them, as a caller's do.
+
+    A decision does where its call was held, which writes then; one that an approver made at once orders nothing.
+    """
+    held: set[Any] = set()
+    for index, message in enumerate(messages):
+        kind = message.get("type")
+        if kind == "approval":
+            if message.get("decision") == "held":
+                held.add(message.get("of"))
+            elif message.get("of") in held:
+                yield index
+        elif kind not in {"suspended", "error"} and listed_rank(message, ranks) is None:
+            yield index
 
 
 @dataclass(slots=True)

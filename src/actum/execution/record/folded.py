@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
 from ...dataflow.reference import CALLS, PathTree, Reference, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
-from ...protocol.applying import Rank, applied, is_between, listed_rank, moved_ranks, rank_in, rank_of
+from ...protocol.applying import Rank, applied, listed_rank, moved_ranks, rank_in, rank_of, separating
 from ...protocol.call import Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, instance_of, is_left, kind_of, place_of, write_of
@@ -263,7 +263,7 @@ class Folding:
                 absorb(self._memory, message, index, self.data_kinds)
             return
         self._ranks = moved_ranks(self._messages)
-        begin = max((i for i, message in enumerate(self._messages, 1) if _is_between(message, self._ranks)), default=0)
+        begin = max((index + 1 for index in separating(self._messages, self._ranks)), default=0)
         for index, message in applied(self._messages):
             rank, write = listed_rank(message, self._ranks), None
             if "_call" in message and rank is not None:
@@ -299,10 +299,6 @@ def _rank_mark(rank: Rank) -> str:
     """A rank as the place that a mark names."""
     answer, index, item = rank
     return f"{answer}.{index}" if item < 0 else f"{answer}.{index}.{item}"
-
-
-def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:
-    return listed_rank(message, ranks) is None and is_between(message)
 
 
 _BEHIND = 1_000_000
