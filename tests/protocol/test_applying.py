@@ -47,7 +47,11 @@ ORDERS: list[tuple[list[Json], list[int]]] = [
     ([left("0.1"), {"type": "state", "a": 1}, left("0.0")], [0, 1, 2]),
     ([left("0.1"), {"type": "suspended", "_of": "0.2", "of": "0.2", "context": []}, left("0.0")], [1, 2, 0]),
     ([left("0.1"), approval("0.0", Call(CALL), "held"), left("0.0")], [1, 2, 0]),
-    ([left("0.1"), approval("0.0", Call(CALL), "approve"), left("0.0")], [0, 1, 2]),
+    ([left("0.1"), approval("0.0", Call(CALL), "approve"), left("0.0")], [1, 2, 0]),
+    (
+        [approval("0.0", Call(CALL), "held"), left("0.1"), approval("0.0", Call(CALL), "approve"), left("0.0")],
+        [0, 1, 2, 3],
+    ),
     ([left("0.1"), failed("0.2"), left("0.0")], [2, 0, 1]),
     ([left("0.1"), {"type": "error", "error": "no"}, left("0.0")], [1, 2, 0]),
     ([failed("0.1"), {"type": "text", "text": "x"}, failed("0.0")], [0, 1, 2]),
