@@ -72,14 +72,14 @@ def applied(messages: Sequence[JsonObject]) -> Iterable[tuple[int, JsonObject]]:
 
 def _applied(messages: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
     ranks = moved_ranks(messages)
-    between = {*separating(messages, ranks)}
     left: list[tuple[Key, int]] = []
+    held: set[Any] = set()
     for index, message in enumerate(messages):
         rank = listed_rank(message, ranks)
         if rank is not None:
             left.append((key_of(message, rank), index))
             continue
-        if index in between:
+        if separates(message, held):
             yield from _in_order(messages, left)
             left = []
         yield index, message
@@ -92,21 +92,19 @@ def _in_order(messages: Sequence[JsonObject], left: list[tuple[Key, int]]) -> It
         yield index, messages[index]
 
 
-def separating(messages: Sequence[JsonObject], ranks: Mapping[Place, Rank]) -> Iterator[int]:
-    """The indices of the messages that separate what calls left before and after them, as a caller's do.
+def separates(message: JsonObject, held: set[Any]) -> bool:
+    """Whether a message that no call has left separates what calls left before and after it, as a caller's does.
 
-    A decision does where its call was held, which writes then; one that an approver made at once orders nothing.
+    A decision does where its call was `held`, which is noted here: it writes then. One that an approver made at once
+    orders nothing.
     """
-    held: set[Any] = set()
-    for index, message in enumerate(messages):
-        kind = message.get("type")
-        if kind == "approval":
-            if message.get("decision") == "held":
-                held.add(message.get("of"))
-            elif message.get("of") in held:
-                yield index
-        elif kind not in {"suspended", "error"} and listed_rank(message, ranks) is None:
-            yield index
+    kind = message.get("type")
+    if kind != "approval":
+        return kind not in {"suspended", "error"}
+    if message.get("decision") == "held":
+        held.add(message.get("of"))
+        return False
+    return message.get("of") in held
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
 from ...dataflow.reference import CALLS, PathTree, Reference, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
-from ...protocol.applying import Rank, applied, listed_rank, moved_ranks, rank_in, rank_of, separating
+from ...protocol.applying import Rank, applied, listed_rank, moved_ranks, rank_in, rank_of, separates
 from ...protocol.call import Call, Place
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, instance_of, is_left, kind_of, place_of, write_of
@@ -263,7 +263,9 @@ class Folding:
                 absorb(self._memory, message, index, self.data_kinds)
             return
         self._ranks = moved_ranks(self._messages)
-        begin = max((index + 1 for index in separating(self._messages, self._ranks)), default=0)
+        held: set[Any] = set()
+        others = ((at, it) for at, it in enumerate(self._messages, 1) if listed_rank(it, self._ranks) is None)
+        begin = max((at for at, message in others if separates(message, held)), default=0)
         for index, message in applied(self._messages):
             rank, write = listed_rank(message, self._ranks), None
             if "_call" in message and rank is not None:
