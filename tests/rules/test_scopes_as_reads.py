@@ -185,6 +185,26 @@ async def test_why_an_output_can_not_be_used_crosses_behind_the_errors_of_its_ca
     assert crossed == ["tool 'unheard'", "at output"]
 
 
+@pytest.mark.rule("S11", "C10")
+async def test_the_model_is_asked_when_a_reader_has_ended_that_computes_with_what_is_skipped_in_the_end() -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    async def give(v: Any) -> Any:
+        return v
+
+    tools.register("see", {"properties": {"v": {}, "_output": {}}, "_scopes": ["result"]})
+    tools.activity("see", give)
+    plan = [
+        call("give", v=1),
+        call("give", v=2, _when="{†calls.0 == None}", _outputPath="†state.p"),
+        call("give", v="†state.p"),
+        call("see", v="{[†calls.0, †calls.2]}"),
+    ]
+    model = models.Scripted([{"calls": plan, "output": None}, {"calls": [], "output": "†results.1"}])
+    assert (await Agent(model, tools=tools).run("go")).output == [1, None]
+
+
 @pytest.mark.rule("S11", "L8")
 @pytest.mark.parametrize(("is_mended", "is_same_answer"), [(True, False), (True, True), (False, False), (False, True)])
 async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_failure_crosses(

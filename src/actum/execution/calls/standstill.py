@@ -20,6 +20,7 @@ _MOST_ROUNDS = 100
 """How often the calls that wait at the end of a tick are judged again because some went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _CERTAIN = frozenset(Fate) - {Fate.FREE}
+_REFUSED = frozenset({Status.FAILED, Status.SKIPPED})
 _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
 """How a `_then` ends by its fate."""
 
@@ -46,13 +47,16 @@ class Standstill:
     def _judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
         graph = self._ground.graph
-        judged, before = verdicts(graph, is_gate), len(graph.waiting)
+        waiting = dict(graph.waiting)
+        judged = verdicts(graph, is_gate)
         self._apply(judged, _FINAL)
-        free = [number for number, verdict in judged.items() if verdict.fate is Fate.FREE]
-        if any(number not in graph.waiting for number in free):
+        # What was to end with another may have gone on once that had ended: what it reads there is there by then.
+        gone = [(waiting[number].status, verdict) for number, verdict in judged.items() if number not in graph.waiting]
+        if any(verdict.fate is Fate.FREE or status not in _REFUSED for status, verdict in gone):
             return False
+        free = any(verdict.fate is Fate.FREE for verdict in judged.values())
         if graph.parked:
-            if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
+            if not gone:  # what is to write before them waits for them, or stays for another tick
                 self._endings.land_all()
                 self._start()
             return False
