@@ -24,67 +24,6 @@ _STRING: JsonObject = {"type": "string"}
 _NUMBERS = ("integer", "number")
 _LEAST: JsonObject = {"minimum": 0}
 
-_FLOW: JsonObject = {
-    EACH: {"description": "The list for whose items it is made, one by one: a list, or a reference to one."},
-    WHEN: {"type": ["string", "boolean"], "description": "The condition: it is skipped where this comes to false."},
-    ELSE: {
-        "description": "What it gives where it fails, or what an item gives where that does; †error is the kind of "
-        "failure."
-    },
-}
-_TOOL_CALL: JsonObject = {
-    "description": "A call: the tool's name and its parameters; a string that begins with † is a reference.",
-    "properties": {
-        "_tool": {**_STRING, "description": META["_tool"]},
-        **{name: {"description": words} for name, words in META.items() if name != "_tool"},
-        **_FLOW,
-        WITH: {"type": "object", "description": "References alongside the literal parameters, by their paths."},
-        VALUE: False,
-    },
-    "required": ["_tool"],
-}
-_VALUE: JsonObject = {
-    "description": "A value that is computed and has a number like the result of a call.",
-    "properties": {
-        VALUE: {"description": "A reference, a text with expressions in braces, or JSON with both."},
-        **_FLOW,
-        "_tool": False,
-    },
-    "patternProperties": {"^_": True},
-    "required": [VALUE],
-    "additionalProperties": False,
-}
-_THEN: JsonObject = {
-    "description": "What is listed behind it starts when all that is listed before it has succeeded.",
-    "properties": {THEN: {"const": True}},
-    "required": [THEN],
-    "additionalProperties": False,
-}
-_SHAPED: JsonObject = {
-    "type": "object",
-    "properties": {"of": _STRING, "as": {"type": ["string", "object"]}},
-    "required": ["of", "as"],
-    "additionalProperties": False,
-}
-_EXPECT: JsonObject = {
-    "description": "What has to be true for what is listed behind it and for the output: a condition, or a value "
-    "and the shape that it has to have.",
-    "properties": {EXPECT: {"anyOf": [{"type": ["string", "boolean"]}, _SHAPED]}},
-    "required": [EXPECT],
-    "additionalProperties": False,
-}
-_CALL: JsonObject = {
-    "type": "object",
-    "description": "A call, a value to compute, or what orders the calls before and behind it.",
-    "anyOf": [_TOOL_CALL, _VALUE, _THEN, _EXPECT],
-}
-"""An element of `calls`."""
-_SOLUTION: JsonObject = {
-    "description": "The answer of a model, or the list of its calls: the plan where there is no model to ask.",
-    "type": ["object", "array", "null"],
-    "properties": {"calls": {"type": ["array", "null"]}, "output": {}, "meta": {}},
-}
-
 
 def idea_schema() -> JsonObject:
     """The schema of an Idea file."""
@@ -104,12 +43,12 @@ def idea_schema() -> JsonObject:
                 "description": "The messages of the request, in order.",
             },
             "schema": {"type": ["object", "boolean"], "description": "The JSON Schema of the output."},
-            "solution": _SOLUTION,
+            "solution": _solution(),
         },
         "patternProperties": {"^\\$": True},
         "required": ["context"],
         "additionalProperties": False,
-        "$defs": {"call": _CALL, "message": {"anyOf": [*shapes, _message(KINDS[RAW], is_typed=False)]}},
+        "$defs": {"call": _call(), "message": {"anyOf": [*shapes, _message(KINDS[RAW], is_typed=False)]}},
     }
 
 
@@ -136,6 +75,86 @@ def _key(key: Key) -> JsonObject:
     if key.items is not None:
         schema["items"] = key.items
     return {**schema, "description": key.about}
+
+
+_FLOW: JsonObject = {
+    EACH: {"description": "The list for whose items it is made, one by one: a list, or a reference to one."},
+    WHEN: {"type": ["string", "boolean"], "description": "The condition: it is skipped where this comes to false."},
+    ELSE: {
+        "description": "What it gives where it fails, or what an item gives where that does; †error is the kind of "
+        "failure."
+    },
+}
+
+
+def _call() -> JsonObject:
+    """An element of `calls`."""
+    return {
+        "type": "object",
+        "description": "A call, a value to compute, or what orders the calls before and behind it.",
+        "anyOf": [_tool_call(), _value(), _then(), _expect()],
+    }
+
+
+def _tool_call() -> JsonObject:
+    return {
+        "description": "A call: the tool's name and its parameters; a string that begins with † is a reference.",
+        "properties": {
+            "_tool": {**_STRING, "description": META["_tool"]},
+            **{name: {"description": words} for name, words in META.items() if name != "_tool"},
+            **_FLOW,
+            WITH: {"type": "object", "description": "References alongside the literal parameters, by their paths."},
+            VALUE: False,
+        },
+        "required": ["_tool"],
+    }
+
+
+def _value() -> JsonObject:
+    return {
+        "description": "A value that is computed and has a number like the result of a call.",
+        "properties": {
+            VALUE: {"description": "A reference, a text with expressions in braces, or JSON with both."},
+            **_FLOW,
+            "_tool": False,
+        },
+        "patternProperties": {"^_": True},
+        "required": [VALUE],
+        "additionalProperties": False,
+    }
+
+
+def _then() -> JsonObject:
+    return {
+        "description": "What is listed behind it starts when all that is listed before it has succeeded.",
+        "properties": {THEN: {"const": True}},
+        "required": [THEN],
+        "additionalProperties": False,
+    }
+
+
+def _expect() -> JsonObject:
+    shaped: JsonObject = {
+        "type": "object",
+        "properties": {"of": _STRING, "as": {"type": ["string", "object"]}},
+        "required": ["of", "as"],
+        "additionalProperties": False,
+    }
+    return {
+        "description": "What has to be true for what is listed behind it and for the output: a condition, or a value "
+        "and the shape that it has to have.",
+        "properties": {EXPECT: {"anyOf": [{"type": ["string", "boolean"]}, shaped]}},
+        "required": [EXPECT],
+        "additionalProperties": False,
+    }
+
+
+def _solution() -> JsonObject:
+    return {
+        "description": "The answer of a model, or the list of its calls: the plan where there is no model to ask.",
+        "type": ["object", "array", "null"],
+        "properties": {"calls": {"type": ["array", "null"]}, "output": {}, "meta": {}},
+    }
 
 
 def _config() -> JsonObject:
