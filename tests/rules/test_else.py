@@ -206,6 +206,15 @@ async def test_it_stands_for_no_limit() -> None:
         await Agent(None, tools=toolbox(), limits=Limits(calls=1)).run([DATA, plan])
 
 
+@pytest.mark.rule("C8", "O9")
+async def test_what_nothing_waits_for_is_told_with_the_call_that_its_replacement_refers_to() -> None:
+    calls = [call("size", of=7), call("note", text="bad", _else="†calls.0")]
+    runner = agent(answer(*calls, output="all done"), answer(output="not all"), tools=toolbox())
+    result = await runner.run("go")
+    assert (result.output, result.usage.requests) == ("not all", 2)
+    assert text_of(sent(runner)[1].messages).count("¶error") == 2
+
+
 @pytest.mark.rule("C8")
 async def test_it_stands_for_no_call_that_is_cut_because_the_run_is_over() -> None:
     tools = Tools()

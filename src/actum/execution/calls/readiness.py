@@ -160,6 +160,8 @@ class Readiness:
                     job.is_cut = True
                     job.patience.reschedule(now)
             await self._under_way.until(is_drained)
+        if self._graph.waiting and self.stop is None:  # the `_else` of one that has failed may wait for nothing (C14)
+            await Standstill(self.ground, self.endings, self.pump).settle(self._quiet)
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
