@@ -340,7 +340,9 @@ class Reads(Elements):
             crossing = [call for call, instance in run.errors if instance in instances]
             return crossing + [label_of(self.elements[at]) for at in before]
         indexes = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
-        crossing = [
+        handed = [message for message in run.context if message["type"] == "data" and message["kind"] == "result"]
+        crossing = [value for message in handed for value in message["data"]]  # what a delegate was handed is a list
+        crossing += [
             message["value"]
             for message in run.messages
             if message["what"] == "result" and message.get("_instance") in instances
@@ -348,11 +350,15 @@ class Reads(Elements):
         return crossing + [value for at in indexes if self._leaves_result(at) for value in self._results_of(at)]
 
     def _leaves_result(self, index: int) -> bool:
-        return self._is_call(index) and self._has_result(index) and self.paths[index] is None
+        """Whether a call may leave results: its own where it has no path, those of its items where one fails (C12)."""
+        may_leave = self.paths[index] is None or "_each" in self.elements[index]
+        return self._is_call(index) and self._has_result(index) and may_leave
 
     def _results_of(self, index: int) -> list[Any]:
         end, value = self.ends.get(index, OPEN)
-        return [value] if end is End.DONE else [result for _, _, result in self.succeeded_items.get(index, [])]
+        if end is not End.DONE:
+            return [result for _, _, result in self.succeeded_items.get(index, [])]
+        return [value] if self.paths[index] is None else []
 
     def _crossing(self, index: int) -> Json:
         """The folded values that its scopes let through, by kind (S1, S5, S6)."""

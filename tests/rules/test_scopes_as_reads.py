@@ -185,6 +185,27 @@ async def test_why_an_output_can_not_be_used_crosses_behind_the_errors_of_its_ca
     assert crossed == ["tool 'unheard'", "at output"]
 
 
+@pytest.mark.rule("S11", "C12")
+@pytest.mark.parametrize("more", [{}, {"_outputPath": "†state.p"}])
+async def test_a_reader_of_results_waits_for_those_of_items_beside_which_another_fails(more: Json) -> None:
+    tools, crossed = Tools(), list[Any]()
+
+    @tools.tool(effects="none")
+    async def half(n: int) -> float:
+        await asyncio.sleep(0)
+        return 2 / n
+
+    def see(context: Context) -> str:
+        crossed.append(context.get("†result"))
+        return "seen"
+
+    tools.register("see", {"properties": {"_output": {}}, "_scopes": ["result"]})
+    tools.activity("see", see)
+    steps = [call("half", _each=[1, 0, 2], n="†each", **more), call("see")]
+    await Agent(models.Scripted([{"calls": steps, "output": None}, {"calls": [], "output": 1}]), tools=tools).run("go")
+    assert crossed == [[2.0, 1.0]]
+
+
 @pytest.mark.rule("S11", "C10")
 async def test_the_model_is_asked_when_a_reader_has_ended_that_computes_with_what_is_skipped_in_the_end() -> None:
     tools = Tools()

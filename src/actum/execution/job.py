@@ -229,7 +229,8 @@ class Job(_Rare):
     @property
     def leaves(self) -> Sequence[Reference]:
         """What it may leave without a path, which only scopes read: its result, or why it failed (S11)."""
-        return _LEAVES_RESULT if self.path is None and self.has_result else _LEAVES_ERROR
+        may_leave = self.has_result and (self.path is None or self.batch is not None)  # items', where others fail
+        return _LEAVES_RESULT if may_leave else _LEAVES_ERROR
 
     @property
     def targets(self) -> tuple[Reference, ...]:
