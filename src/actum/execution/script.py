@@ -32,7 +32,7 @@ class Script(Answer):
     kept: dict[Place, Call] = field(default_factory=dict[Place, Call])
     """The calls that earlier attempts have started and this one has not named yet; they stay in its plan until then."""
     is_correction: bool = False
-    """Whether calls in it may have been started by an earlier attempt: until it ends, where there was one (L3)."""
+    """Whether calls in it may have been started by an earlier attempt, until it ends (L3)."""
     is_concluded: bool = False
     is_authored: bool = False
     """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""

@@ -190,7 +190,6 @@ class Intake:
             elif failure.job is not None:
                 attempts.put_aside(failure)
         self._ground.graph.close(script)
-        script.is_correction = False
         # The places of what has started are taken: the next attempt is an answer of its own.
         unclaimed = attempts.unclaimed()
         number = script.number + bool(unclaimed)
