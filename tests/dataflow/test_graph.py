@@ -33,13 +33,17 @@ def _nothing(*_: object) -> Any:
     return MISSING
 
 
+def _never(*_: object) -> bool:
+    return False
+
+
 class Run:
     """Runs a plan: calls arrive and finish in an order that is drawn; each value is the call's number."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.memory = Fold({})
-        self.graph = Graph(self._read)
+        self.graph = Graph(self._read, _never)
         self.answer = Answer()
         self.running: list[Node] = []
         self.started: list[int] = []
@@ -118,7 +122,7 @@ def test_nothing_runs_twice_too_early_or_never(plan: Plan, choices: list[int]) -
 @pytest.mark.rule("P1")
 @given(st.integers(1, 40), st.randoms())
 def test_a_ring_of_calls_is_one_cycle_and_what_hangs_on_it_fails(size: int, random: Any) -> None:
-    graph, answer = Graph(_nothing), Answer()
+    graph, answer = Graph(_nothing, _never), Answer()
     order = list(range(size))
     random.shuffle(order)
     following = {order[n]: order[(n + 1) % size] for n in range(size)}

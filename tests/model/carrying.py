@@ -92,8 +92,8 @@ class Ends(Reads):
         if "_then" in element:
             return worst(after)
         if "_expect" in element:
-            end = self._expected(index)
-            return end if end[0] in {End.OPEN, End.FAILED} else worst([*after, end])
+            end = worst([*after, self._expected(index)])
+            return FAILED if end[0] is End.INVALID else end
         if "_value" not in element and self.tools[index] is None:
             return FAILED  # refused: nobody offers such a tool (C2)
         when, each, body = self._templates(index)
@@ -134,7 +134,7 @@ class Ends(Reads):
         return end
 
     def _expected(self, index: int) -> Outcome:
-        """How an `_expect` ends: it is judged when what it reads is there, and has failed unless it is true (C16)."""
+        """How an `_expect` ends: it is judged when what it reads is there, and `INVALID` unless it is true (C16)."""
         expression = template(self.elements[index]["_expect"])
         if any(self._is_impossible(part, index) for part in expression.expressions):
             self.impossible.add(index)
@@ -142,8 +142,10 @@ class Ends(Reads):
         end, value = self._filled(expression, index)
         read_by = [reference for part in expression.expressions for reference in references(part)]
         if any(self.outcome_of(reference, index)[0] is End.SKIPPED for reference in read_by):
-            return FAILED
-        return (end, None) if end in WAITING else DONE if end is End.DONE and value is True else FAILED
+            return End.INVALID, None
+        if end is End.DONE:
+            return DONE if value is True else (End.INVALID, None)
+        return (end, None) if end in {End.INVALID, *WAITING} else FAILED
 
     def _is_impossible(self, expression: Expression, index: int) -> bool:
         """Whether it is refused on arrival: there can be nothing there (O6, O10, O11)."""

@@ -109,6 +109,8 @@ class Features:
     has_owed: bool = True
 
 
+_SHARED = ("†state.a", "†state.s", "†state.r.a", "†state.r.b")
+"""Paths that several calls may write; the first holds a value, the others nothing."""
 _BREAKS = st.lists(st.integers(0, 100), min_size=1, max_size=2)
 
 
@@ -223,6 +225,8 @@ class Drawing:
         self.first = first
         self.instances = instances and self.one_in(2)
         self.is_forward = features.has_forward and self.one_in(5)
+        self.is_troubled = self.one_in(3)
+        """Whether much of it fails, is skipped, and reads and writes the same few paths."""
         self.paths: list[str | None] = [self._path(index) for index in range(len(tools))]
         self.each: set[int] = set()
         self.shaped: set[int] = set()
@@ -231,23 +235,26 @@ class Drawing:
     def one_in(self, count: int) -> bool:
         return self.draw(st.integers(1, count)) == count
 
+    def goes_wrong(self, count: int) -> bool:
+        """Whether something is drawn that is seldom so, once in `count` times, where all goes well."""
+        return self.one_in(max(2, count // 3) if self.is_troubled else count)
+
     def pick(self, *options: Any) -> Any:
         return self.draw(st.sampled_from(options))
 
     def _path(self, index: int) -> str | None:
-        if self.tools[index] not in {"work", "give", "write", "sub", "look"} or not self.one_in(3):
+        if self.tools[index] not in {"work", "give", "write", "sub", "look"} or not self.goes_wrong(3):
             return None
         path = f"†state.p{self.first + index}"
+        if self.is_troubled and self.features.has_shared_paths:
+            return self.pick(*_SHARED)
         if not self.features.has_shared_paths:
             return path
         return self.pick(
             path,
             path,
             path,
-            "†state.a",
-            "†state.s",
-            "†state.r.a",
-            "†state.r.b",
+            *_SHARED,
             f"†state.q{self.first + index} <|> {path}",
             f"{path} *> †state.q{self.first + index}",
         )
@@ -263,17 +270,17 @@ class Drawing:
         if is_each:
             self.each.add(index)
             call["_each"] = self._items(index)
-        if self.one_in(4):
+        if self.goes_wrong(4):
             call["_when"] = self._condition(index, call.get("_each") == "†state.abc")
         if tool == "_value":
             return call
         if tool == "read":
             return call | ({"_else": self._otherwise(index, call)} if self.features.has_else and self.one_in(4) else {})
-        if self.one_in(7):
+        if self.goes_wrong(7):
             call["how"] = "†each" if is_each else self.pick("fail", "late", "misfit" if tool == "list" else "fail")
-        if self.features.has_else and tool != "say" and self.one_in(2 if "how" in call else 8):
+        if self.features.has_else and tool != "say" and self.goes_wrong(2 if "how" in call else 8):
             call["_else"] = self._otherwise(index, call)
-        if self.features.has_gates and tool != "say" and self.one_in(12):
+        if self.features.has_gates and tool != "say" and self.goes_wrong(12):
             call["gate"] = self.pick("deny", "edit")
         if tool == "say":
             call["_output"] = (
@@ -359,6 +366,8 @@ class Drawing:
             return GATE
         if self.has_results and self.one_in(4):
             return f"†results.{self.pick(0, 1, 2)}"
+        if self.is_troubled and not self.inside and self.one_in(4):
+            return self.pick("†state.r", "†state.r", *_SHARED)
         if not there or self.one_in(6):
             return self.pick(*kept, "†state.s", "†state.r", "†state.r.a") if self.one_in(2) else self.pick(*kept)
         at: int = self.pick(*there)

@@ -172,12 +172,19 @@ class Reads(Elements):
         """The first that exists; the next one counts once it can't be filled any more (O5)."""
         outcomes: list[Outcome] = []
         for option in options:
+            if isinstance(option, Reference) and any(meets(option, target) for target in self._may_write(index)):
+                behind = [at for at in range(index + 1, len(self.elements)) if self._writes_before(index, at)]
+                if behind:
+                    raise Unspecified(index)  # whether it waits for itself where those behind it write there, too
             outcome = self.outcome_of(option, index, item)
             if outcome[0] is End.OWED and index < 0:
                 raise Unspecified(index)  # whether an output waits for an answer that its turn would be over by
             if outcome[0] in {End.DONE, *WAITING}:
                 return outcome
             outcomes.append(outcome)
+        own = self._may_write(index) if index >= 0 else []
+        if any(meets(option, target) for option in options if isinstance(option, Reference) for target in own):
+            return End.MISSING, None  # it waits for itself (P1)
         if all(outcome[0] is End.SKIPPED for outcome in outcomes):
             return SKIPPED
         ends = [End.UNTAKEN if outcome[0] is End.SKIPPED else outcome[0] for outcome in outcomes]
@@ -222,7 +229,8 @@ class Reads(Elements):
         return self._filled_later(place, index, instance, writers)
 
     def _filled_later(self, place: Reference, index: int, instance: str | None, writers: list[int]) -> Outcome:
-        later = [at for at in writers if 0 <= index < at]
+        is_own = any(meets(place, target) for target in self._may_write(index))
+        later = [at for at in writers if 0 <= index < at and not (is_own and self._writes_before(index, at))]
         if any(is_piece(place, target) for at in later for target in self._may_write(at)):
             if not all(
                 is_piece(place, target) for at in later for target in self._may_write(at) if meets(place, target)
@@ -248,10 +256,16 @@ class Reads(Elements):
             for at in writers
             if any(meets(place, Reference(write.kind, write.path)) for write in self.writes.get(at, []))
         }
-        ends = {self.ends[at][0] for at in writers if at not in wrote}  # those that have written left nothing there
-        if ends & {End.FAILED, End.MISSING} or any(meets(place, target) for target in self._may_write(index)):
+        ends = {self.ends.get(at, OPEN)[0] for at in writers if at not in wrote}  # those have left nothing there
+        if ends & {End.FAILED, End.MISSING} and not is_own:
             return FAILED  # what it waits for failed, or is itself (P1)
-        return (End.UNTAKEN if ends else End.MISSING), None
+        return (End.UNTAKEN if ends and not is_own else End.MISSING), None
+
+    def _writes_before(self, index: int, other: int) -> bool:
+        """Whether a call listed behind another writes only once that has: where it may write, too (O8)."""
+        own = self._may_write(index)
+        meet = any(meets(place, target) for place in own for target in self._may_write(other))
+        return meet and self._instance(index) in {None, self._instance(other)}
 
     def _writers(self, place: Reference, instance: str | None) -> list[int]:
         """The calls that may write there as the instance sees it, in their order."""

@@ -215,9 +215,8 @@ def talked(talk: Talk) -> tuple[Run, list[Any]]:
 
 def _stands_in_for_what_waits(talk: Talk) -> bool:
     """Whether an `_else` refers to calls where some wait: it doesn't wait for them, and the failure counts."""
-    replacements = [
-        call["_else"] for turn in talk.turns for answer in turn for call in answer["calls"] if "_else" in call
-    ]
+    answers = [answer for group in (*talk.turns, *talk.replies.values()) for answer in group]
+    replacements = [call["_else"] for answer in answers for call in answer["calls"] if "_else" in call]
     refers = any(sign in canonical(replacements) for sign in ("†calls", "†state"))
     return refers and (bool(talk.held) or GATE in canonical(talk.turns))
 

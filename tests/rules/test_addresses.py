@@ -255,6 +255,23 @@ async def test_a_failed_alternative_of_which_the_other_side_resolves_withholds_n
     assert (await run(answer(*more, output=choice), answer(output="no"), tools=toolbox())).output == "no"
 
 
+@pytest.mark.rule("O9", "O5", "P5")
+async def test_an_alternative_that_a_call_of_an_earlier_plan_had_read_excuses_no_failure() -> None:
+    tools = Tools()
+
+    async def write(v: Any) -> Any:
+        if v == "bad":
+            raise ValueError("broken")
+        return v
+
+    tools.register("write", {"properties": {"v": {}, "_output": {}, "_outputPath": {"type": "string"}}})
+    tools.activity("write", write)
+    calls = [call("write", v=v, _outputPath="†state.a") for v in ("bad", "good")]
+    context = [{"type": "plan", "plan": [{"_value": "†state.a <|> †state.b"}]}]
+    answers = [answer(*calls, output="Sent."), answer(output="It was not sent.")]
+    assert (await run(*answers, tools=tools, context=context)).output == "It was not sent."
+
+
 @pytest.mark.rule("O9", "O5")
 @pytest.mark.parametrize(
     "reader",

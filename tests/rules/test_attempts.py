@@ -292,6 +292,58 @@ async def test_a_call_that_reads_a_later_one_is_the_same_where_that_is_the_same(
     assert sorted(log) == values
 
 
+@pytest.mark.rule("L3", "L6")
+async def test_a_call_that_reads_a_later_one_is_the_same_where_another_was_approved_in_the_place_of_that() -> None:
+    log: list[Any] = []
+    plan = [call("step", value="†calls.1"), call("step", value="b")]
+
+    async def approve(call: Call, *_: object) -> Any:
+        return Call(call, value="c") if call["value"] == "b" else True
+
+    async def slow(_request: Any) -> Any:
+        text = json.dumps(answer(*plan, output="no number"), ensure_ascii=False)
+        yield text[: text.index("]") + 1]
+        for _ in range(100):  # until both have started
+            await asyncio.sleep(0)
+        yield text[text.index("]") + 1 :]
+
+    model = models.Scripted([slow, answer(*plan, output=1)])
+    result = await Agent(model, tools=toolbox(log), approve=approve).run("go", {"type": "integer"})
+    assert (result.output, log) == (1, ["c", "c"])
+
+
+@pytest.mark.rule("L3", "L6", "C14")
+@pytest.mark.parametrize("otherwise", ["†state.missing", "†calls.1"])
+async def test_an_else_that_an_approver_adds_after_the_answer_was_cut_waits_for_the_whole_answer(
+    otherwise: str,
+) -> None:
+    log, cut = list[Any](), asyncio.Event()
+    plan = [call("step", value="a"), call("step", value="b")]
+
+    async def approve(call: Call, *_: object) -> Any:
+        await cut.wait()
+        return Call(call, fails=True, _else=otherwise) if call["value"] == "a" else True
+
+    async def broken(_request: Any) -> Any:
+        text = json.dumps(answer(*plan, output="done"), ensure_ascii=False)
+        yield text[: text.index("}") + 1]
+        for _ in range(20):  # until the first is being asked about
+            await asyncio.sleep(0)
+        yield ", !"
+
+    async def whole(_request: Any) -> Any:
+        cut.set()
+        for _ in range(50):  # until the first has failed
+            await asyncio.sleep(0)
+        yield json.dumps(answer(*plan, output="†calls.0"), ensure_ascii=False)
+
+    model = models.Scripted([broken, whole, answer(output="end")])
+    async with asyncio.timeout(BOUND):
+        result = await Agent(model, tools=toolbox(log), approve=approve).run("go")
+    assert log == ["a", "b"]
+    assert result.output == ("b" if otherwise == "†calls.1" else "end")
+
+
 @pytest.mark.rule("L3", "O5")
 @pytest.mark.parametrize("cut", [1, 2, 3])
 async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_the_rest(cut: int) -> None:

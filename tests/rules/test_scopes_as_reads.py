@@ -286,6 +286,50 @@ async def test_items_that_begin_after_their_answer_has_begun_again_see_the_error
     assert crossed == [(0, ["error"]), (1, ["error"])]
 
 
+@pytest.mark.rule("S11", "L3", "C12")
+@pytest.mark.parametrize("more", [{}, {"_each": [0, 1]}])
+async def test_what_a_call_refers_to_crosses_though_its_answer_begins_again(more: Json) -> None:
+    tools, crossed, again = Tools(), list[Any](), asyncio.Event()
+
+    async def read(context: Context) -> None:
+        crossed.append(context.data.get("result"))
+        if more:
+            await again.wait()
+
+    def answer_again(_request: Any) -> Json:
+        again.set()
+        return {"calls": calls, "output": 1}
+
+    tools.register("look", {"properties": {"at": {}, "_output": {}}, "_scopes": ["result"]})
+    tools.activity("look", read)
+    calls = [call("look", at="{[†calls.1]}", **more), {"_value": "x"}]
+    model = models.Scripted([{"calls": calls, "output": "no number"}, answer_again])
+    await Agent(model, tools=tools, config=Config(parallel=1)).run("look", {"type": "integer"})
+    assert crossed == [["x"]] * (2 if more else 1)
+
+
+@pytest.mark.rule("S8", "C12")
+async def test_no_item_is_made_whose_scope_names_the_path_of_a_writer_that_failed() -> None:
+    desk = Desk()
+    result = await desk.run(w("†state.a", "FAIL"), look(_each=[1, 2]), scopes=["state.a"])
+    assert "its scope 'state.a' was to come from call 0 (w), which failed" in str(result.errors[-1])
+    assert desk.crossed == {}
+
+
+@pytest.mark.rule("C7", "S11", "O8")
+@pytest.mark.parametrize("reader", [look(), call("w", v="†state.a"), call("w", v="†state.z <|> †state.a")])
+async def test_what_a_skipped_call_would_have_left_decides_nothing_for_one_behind_a_failure(reader: Json) -> None:
+    desk = Desk()
+    desk.tools.register("look", {"properties": {"name": {}, "_output": {}}, "_scopes": ["result", "state"]})
+    skipped = [w("†state.p", 1, _when=False), call("w", v="FAIL"), {"_then": True}, w("†state.a", "†state.p")]
+    model = models.Scripted([{"calls": [*skipped, reader], "output": None}, {"calls": [], "output": "end"}])
+    result = await Agent(model, tools=desk.tools).run([OLD])
+    last = result.calls[-1]
+    assert last.place == "0.4"
+    assert last.error is not None
+    assert last.error.message.endswith("which failed: it was not made")
+
+
 @pytest.mark.rule("S11", "L6")
 async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them() -> None:
     tools, crossed = Tools(), list[Any]()

@@ -21,7 +21,7 @@ from .scripts import Json, answer, call
 pytestmark = pytest.mark.rule("O8", "O5", "S8", "M6")
 BOUND = 20
 """Seconds after which a test that hangs has failed."""
-PATHS = ["†state.a", "†state.a", "†state.a.x", "†state.a.y", "†state.b", "†state"]
+PATHS = ["†state.a", "†state.a", "†state.a.x", "†state.a.y", "†state.b", "†state.c", "†state"]
 METHODS = ["set", "set", "set", "merge", "push", "concat", "assign", "erase"]
 LITERALS: list[Any] = [1, "t", [1], {"x": 1}, {"y": [2]}]
 INNER: Json = {"context": [{"type": "system", "message": "inner"}], "schema": {}}
@@ -203,6 +203,39 @@ async def test_a_reader_gets_what_is_listed_before_it_else_the_first_that_succee
     assert (await finished(before, *steps, output=["†calls.0", "†calls.1"]))[0] == [1, [1, 2]]
     old = [put(1), put("{[†state.b, †calls.0, †calls.3]}"), put(1, "†state.b"), put(2, "†state.b")]
     assert (await finished(old, *steps, output="†calls.1"))[0] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("steps", [(0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9), (0, 5, 9)])
+async def test_parts_that_calls_listed_behind_fill_in_are_read_only_where_nothing_is_there_before_them(
+    steps: tuple[int, ...],
+) -> None:
+    own = [put(1, "†state.w.x"), put("†state.w"), put(2, "†state.w.y")]
+    assert (await finished(own, *steps, output="†calls.1"))[0] == {"x": 1}
+    later = [put("{[†state.w, †state.b]}"), put(1, "†state.w.x"), put(7, "†state.b"), put(2, "†state.w.y")]
+    assert (await finished(later, *steps, output="†calls.0"))[0] == [{"x": 1, "y": 2}, 0]
+    into_it = [put("†state.w", "†state.w.x"), put(1, "†state.w.y"), put(2, "†state.w.z")]
+    assert (await finished(into_it, *steps, output="†calls.0"))[0] == {"y": 1, "z": 2}
+    over_it = [put("†state.w", "†state.w.x"), put(1, "†state.w.x"), put(2, "†state.w.y")]
+    assert (await finished(over_it, *steps, output="†calls.0"))[0] == {"y": 2}  # the second writes after the first
+
+
+async def test_what_is_to_write_after_a_call_that_is_skipped_is_waited_for() -> None:
+    plan = [
+        put("†state.w", "†state.s"),
+        put("{†calls.0}"),
+        put(1, "†state.w", _when=False),
+        put("†calls.1 *> †state.s"),
+    ]
+    assert (await finished([*plan, put(2, "†state.s")], 0, output="†calls.3"))[0] == 2
+
+
+async def test_what_is_to_write_after_another_is_not_seen_before_it_writes() -> None:
+    pushes = [put(5, "†state.l", "push"), put(6, "†state.l", "push")]
+    parts = [put(1, "†state.w.x"), put(2, "†state.w.y"), put("†state.w")]  # read in another order than they end
+    assert await finished([*pushes, *parts, put("†state.l")], 40, 0, 9, 0, 0, 0, output="†calls.5") == (
+        [5, 6],
+        {"b": 0, "l": [5, 6], "w": {"x": 1, "y": 2}},
+    )
 
 
 @pytest.mark.parametrize("steps", [(0, 9, 0), (9, 0, 0)])

@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .fold import Fold
-from .node import ENDED, NOTHING, OPEN, TURN, Answer, ComingWrites, Known, Node, Read, Region, Status, Waiter, Waiters
+from .node import ENDED, OPEN, TURN, Answer, ComingWrites, Known, Node, Read, ReadsParts, Status, Waiter, Waiters
 from .reference import CALLS, Reference, any_overlap, call_index
 
 
@@ -26,8 +26,8 @@ class Graph:
     Every call has a number, in the order in which calls are taken in: what is listed before has a lower one.
     """
 
-    def __init__(self, read: Read) -> None:
-        self.known = Known(read)
+    def __init__(self, read: Read, reads_parts: ReadsParts) -> None:
+        self.known = Known(read, reads_parts)
         self._needs = _Needs(self.known)
         self.ready: deque[Node] = deque()
         self.hopeless: deque[Node] = deque()
@@ -80,21 +80,27 @@ class Graph:
 
     def again(self, node: Node) -> None:
         """Look at what a call waits for; anew, where its condition has been judged and its expressions change (C10)."""
-        node.partial = NOTHING
-        self._assess(node)
+        count = len(node.expressions) + len(node.scopes) + len(node.after)
+        if not count:
+            self._make_ready(node)
+            return
+        node.unmet = set(range(count))
+        node.status = Status.WAITING
+        for place in range(count):
+            self._check(node, place)
+        if node.unmet:
+            self.waiting[node.number] = node
+        else:
+            self._make_ready(node)
 
     def values(self, node: Node) -> list[Any] | None:
         """The values of a ready call's expressions; None, and it waits again, where one has gone since."""
         if not node.expressions:
             return []
-        answer, instance, partial = node.answer, node.instance, node.partial
-        values = [
-            self.known.evaluate(expression, answer, instance, None if place in partial else node)
-            for place, expression in enumerate(node.expressions)
-        ]
+        values = [self.known.value(expression, node) for expression in node.expressions]
         if MISSING not in values:
             return values
-        self._assess(node)
+        self.again(node)
         return None
 
     def park(self, node: Node, written: Iterable[Reference]) -> bool:
@@ -124,16 +130,10 @@ class Graph:
         for waiter in node.answer.waiters.pop(node.index, ()):
             self._look_again(waiter)
 
-    def wrote(self, reference: Reference, instance: str | None, writer: Node | None = None) -> None:
-        """A path has been written, or erased.
-
-        A reader that is listed behind the writer has its value then, as that of a whole that is filled in before it.
-        """
-        number = inf if writer is None else writer.order
-        for (node, place), in_part in list(self._needs.paths.wake(reference, instance)):
-            if in_part and place in node.unmet and number > node.number:
-                node.partial.add(place)
-            self._look_again((node, place))
+    def wrote(self, reference: Reference, instance: str | None) -> None:
+        """A path has been written, or erased."""
+        for waiter in list(self._needs.paths.wake(reference, instance)):
+            self._look_again(waiter)
 
     def close(self, answer: Answer) -> None:
         """No more calls come in this answer."""
@@ -154,20 +154,6 @@ class Graph:
         absent = [ref for ref in unmet if self.known.value(ref, node) is MISSING]
         return absent or unmet
 
-    def _assess(self, node: Node) -> None:
-        count = len(node.expressions) + len(node.scopes) + len(node.after)
-        if not count:
-            self._make_ready(node)
-            return
-        node.unmet, node.partial = set(range(count)), node.partial or set()
-        node.status = Status.WAITING
-        for place in range(count):
-            self._check(node, place)
-        if node.unmet:
-            self.waiting[node.number] = node
-        else:
-            self._make_ready(node)
-
     def _look_again(self, waiter: Waiter) -> None:
         node, place = waiter
         if place == TURN:
@@ -186,7 +172,7 @@ class Graph:
         self.ready.append(node)
 
     def _check(self, node: Node, place: int) -> None:
-        waits: list[Callable[[Waiter], None]] = []
+        waits: Waits = []
         if self._needs.are_met(node, place, waits):
             node.unmet.discard(place)
             return
@@ -204,6 +190,8 @@ class Graph:
                     node.answer.await_end(index, (node, place))
 
 
+Waits: TypeAlias = "list[Callable[[Waiter], None]]"
+"""What takes in who is to look again, each when something else happens."""
 _STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
 
 
@@ -243,7 +231,7 @@ class _Needs:
             for reference in node.leaves:
                 yield from list(self._leaving.settle(reference, node.instance, node.number))
 
-    def are_met(self, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
+    def are_met(self, node: Node, place: int, waits: Waits) -> bool:
         """Whether what a call waits for at an index is there; else `waits` gets what takes in who is to look again."""
         if (before := node.comes_after(place)) is not None:
             if not before.has_passed:
@@ -251,27 +239,27 @@ class _Needs:
             return before.has_passed
         if node.is_scope(place):
             return self._met_by_writes(node, place, waits)
-        return self._met(node.expressions[place], node, place, waits)
+        return self._met(node.expressions[place], node, waits)
 
-    def _met(self, expression: Expression, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _met(self, expression: Expression, node: Node, waits: Waits) -> bool:
         match expression:
             case First(options=options):
                 for option in options:
-                    if self._met(option, node, place, waits):
+                    if self._met(option, node, waits):
                         return True
                     if self._may_come(option, node, waits):
                         return False
                 return False
             case Each(parts=parts):
-                return all(self._met(part, node, place, waits) for part in parts)
+                return all(self._met(part, node, waits) for part in parts)
             case Computed(references=read):
-                return all(self._met_inside(ref, node, place, waits) for ref in read)
+                return all(self._met_inside(ref, node, waits) for ref in read)
             case Reference(kind="calls"):
                 return self._met_by_call(expression, node, waits)
             case Reference():
-                return self._met_by_path(expression, node, place, waits)
+                return self._met_by_path(expression, node, waits)
 
-    def _may_come(self, expression: Expression, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _may_come(self, expression: Expression, node: Node, waits: Waits) -> bool:
         """Whether an alternative that isn't there may still be filled, so that what stands behind it waits (O5)."""
         match expression:
             case First(options=options):
@@ -285,7 +273,7 @@ class _Needs:
             case Computed():
                 return False  # it isn't an alternative
 
-    def _may_end(self, reference: Reference, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _may_end(self, reference: Reference, node: Node, waits: Waits) -> bool:
         target = node.answer.named(reference)
         if target is None:
             if node.answer.open:
@@ -297,36 +285,42 @@ class _Needs:
             return Fold(target.value).read(reference.path[1:]) is not MISSING
         return target.status not in ENDED
 
-    def _may_be_written(self, reference: Reference, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _may_be_written(self, reference: Reference, node: Node, waits: Waits) -> bool:
         if self._known.read_path(reference, node.instance, node) is not MISSING:
             return True
         if node.answer.open:
             waits.append(node.answer.until_closed.append)
             return True
-        # Who writes there itself isn't waited for by those listed behind: they write after it.
-        limit = node.order if any_overlap(node.writes, reference) else inf
-        region = self.coming.before(reference, node.instance, limit)
-        if region is not None:
-            waits.append(_waiting_in(region, limit))
+        if _is_to_be_filled(self.coming, reference, node, node.order, waits) or self._is_filled_behind(
+            reference, node, waits
+        ):
+            return True
         owed = (writer for writer in self.owed.values() if writer.instance in (None, node.instance))
-        return region is not None or any(any_overlap(writer.writes, reference) for writer in owed)
+        return any(any_overlap(writer.writes, reference) for writer in owed)
 
-    def _met_inside(self, reference: Reference, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _is_filled_behind(self, reference: Reference, node: Node, waits: Waits) -> bool:
+        """Whether a call listed behind is still to fill a path: not one that writes only when this one has (O8)."""
+        if not any_overlap(node.writes, reference):
+            return _is_to_be_filled(self.coming, reference, node, inf, waits)
+        for other in node.answer.nodes.values():
+            if other.number < node.number or other.status in ENDED or other.instance not in (None, node.instance):
+                continue
+            if any_overlap(other.writes, reference) and not node.writes_before(other):
+                waits.append(partial(node.answer.await_end, other.index))
+                return True
+        return False
+
+    def _met_inside(self, reference: Reference, node: Node, waits: Waits) -> bool:
         """Whether a computed value can read a reference: a call that was skipped is null to it (C10)."""
-        return node.answer.has_skipped(reference) or self._met(reference, node, place, waits)
+        return node.answer.has_skipped(reference) or self._met(reference, node, waits)
 
-    def _met_by_writes(self, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _met_by_writes(self, node: Node, place: int, waits: Waits) -> bool:
         """Whether no call listed before is still to write inside a scope, or to leave what it lets through."""
         scope = node.scopes[place - len(node.expressions)]
-        where = (scope, node.instance, node.number)
-        region = self.coming.before(*where)
-        if region is None:
-            region = self._to_be_left().before(*where)
-        if region is not None:
-            waits.append(_waiting_in(region, node.number))
-        return region is None
+        among = (self.coming, self._to_be_left())
+        return not any(_is_to_be_filled(coming, scope, node, node.number, waits) for coming in among)
 
-    def _met_by_call(self, reference: Reference, node: Node, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _met_by_call(self, reference: Reference, node: Node, waits: Waits) -> bool:
         index = call_index(reference)
         if index is None:
             return False
@@ -336,21 +330,18 @@ class _Needs:
             return False
         return Fold(target.value).read(reference.path[1:]) is not MISSING
 
-    def _met_by_path(self, reference: Reference, node: Node, place: int, waits: list[Callable[[Waiter], None]]) -> bool:
+    def _met_by_path(self, reference: Reference, node: Node, waits: Waits) -> bool:
         if self._known.read_path(reference, node.instance, node) is MISSING:
             waits.append(lambda waiter: self.paths.wait(reference, node.instance, waiter))
             return False
-        threshold: float = node.number
-        if place in node.partial:
-            if node.answer.open:
-                waits.append(node.answer.until_closed.append)
-                return False
-            if not any(reference.covers(written) for written in node.writes):
-                threshold = inf
-        region = self.coming.before(reference, node.instance, threshold)
-        if region is not None:
-            waits.append(_waiting_in(region, threshold))
-        return region is None
+        if _is_to_be_filled(self.coming, reference, node, node.number, waits):
+            return False
+        if not self._known.reads_parts(reference, node):
+            return True
+        if node.answer.open:
+            waits.append(node.answer.until_closed.append)
+            return False
+        return not self._is_filled_behind(reference, node, waits)
 
     def _to_be_left(self) -> ComingWrites[Waiter]:
         """What calls are to leave without a path, those included that have been taken in since somebody asked."""
@@ -377,5 +368,15 @@ def _is_hopeless(expression: Expression, answer: Answer) -> bool:
             return False
 
 
-def _waiting_in(region: Region[Waiter], threshold: float) -> Callable[[Waiter], None]:
-    return lambda waiter: region.wait(threshold, waiter)
+def _is_to_be_filled(
+    coming: ComingWrites[Waiter],
+    reference: Reference,
+    node: Node,
+    threshold: float,
+    waits: Waits,
+) -> bool:
+    """Whether a call of a lower number is still to write there."""
+    region = coming.before(reference, node.instance, threshold)
+    if region is not None:
+        waits.append(lambda waiter: region.wait(threshold, waiter))
+    return region is not None

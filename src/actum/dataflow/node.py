@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from .computing.text import Computed
 from .expression import MISSING, Bound, Each, Expression, First, evaluate, references
 from .fold import Fold
-from .reference import CALLS, PathTree, Reference, call_index
+from .reference import CALLS, PathTree, Reference, any_overlap, call_index
 
 NOTHING = cast("set[int]", frozenset())  # frozen: it is every call's default
 """What is noted of the references of a call that has none, as most have."""
@@ -105,7 +105,6 @@ class Node:
     """The call of a corrected answer that it is taken for (L3)."""
     unmet: set[int] = NOTHING
     """What it waits for: the expressions by their index, behind them the scopes, behind these the calls."""
-    partial: set[int] = NOTHING
 
     def read(self, place: int) -> Expression:
         """What it waits for at this index, where that isn't a call."""
@@ -126,6 +125,11 @@ class Node:
         number = place - len(self.expressions) - len(self.scopes)
         return self.after[number] if number >= 0 else None
 
+    def writes_before(self, other: Node) -> bool:
+        """Whether another call, listed behind it, writes only once it has: where it may write, too (O8)."""
+        meets = any(any_overlap(self.writes, reference) for reference in other.writes)
+        return meets and self.instance in (None, other.instance)
+
     @property
     def rank(self) -> tuple[int, float, int] | None:
         """Where it is listed, for whoever knows what it is to read (O8)."""
@@ -144,6 +148,8 @@ class Node:
 Waiter: TypeAlias = tuple[Node, int]
 Read: TypeAlias = Callable[..., Any]
 """What a reference names for an instance; where a third argument is given, for the call of that rank (O8)."""
+ReadsParts: TypeAlias = Callable[..., bool]
+"""Whether that are parts which calls behind that rank have filled in (O8)."""
 TURN = -1
 """What a call waits for that has been carried out, and is to write after those listed before it."""
 
@@ -151,12 +157,17 @@ TURN = -1
 class Known:
     """What the expressions of a run's calls come to, of what is there."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, reads_parts: ReadsParts) -> None:
         self._read = read
+        self._reads_parts = reads_parts
 
-    def value(self, expression: Expression, node: Node, place: int | None = None) -> Any:
-        """The value of an expression for a call, or MISSING; `place` is its index there."""
-        return self.evaluate(expression, node.answer, node.instance, None if place in node.partial else node)
+    def value(self, expression: Expression, node: Node) -> Any:
+        """The value of an expression for a call, or MISSING."""
+        return self.evaluate(expression, node.answer, node.instance, node)
+
+    def reads_parts(self, reference: Reference, node: Node) -> bool:
+        """Whether a call reads what those listed behind it fill in part by part, for those before have left nothing."""
+        return node.rank is not None and self._reads_parts(reference, node.instance, node.rank)
 
     def evaluate(
         self,
@@ -319,15 +330,13 @@ class Waiters(Generic[T]):
         """Be woken once by the next write that touches this path as this instance sees it."""
         self._waiting.notes_to(reference)[-1].setdefault(instance, []).append(waiter)
 
-    def wake(self, reference: Reference, instance: str | None) -> Iterator[tuple[T, bool]]:
-        """Yield the waiters that a write touches, and whether it only filled in a part of what they wait for."""
+    def wake(self, reference: Reference, instance: str | None) -> Iterator[T]:
+        """Yield the waiters that a write touches."""
         above, _ = self._waiting.around(reference)
-        for waiting in above:
-            yield from ((waiter, True) for waiter in _take(waiting, instance))
         # A shared write wakes all that wait inside.
         inside = self._waiting.cut(reference) if instance is None else self._waiting.inside(reference)
-        for waiting in inside:
-            yield from ((waiter, False) for waiter in _take(waiting, instance))
+        for waiting in (*above, *inside):
+            yield from _take(waiting, instance)
 
 
 def _take(waiting: _ByInstance[T], instance: str | None) -> list[T]:

@@ -50,6 +50,8 @@ class _Behind:
 
     reference: Reference | None
     nodes: tuple[Node, ...]
+    needs_none: bool = False
+    """Whether it goes on whatever becomes of them: there is a value, or one to come, or it needs none."""
 
 
 _Outlook: TypeAlias = "CallFate | _Behind"
@@ -105,7 +107,7 @@ class _Judgement:
     def _is_free(self, node: Node) -> bool:
         return all(
             node.comes_after(place) is None
-            and (node.is_scope(place) or self._graph.known.value(node.read(place), node, place) is not MISSING)
+            and (node.is_scope(place) or self._graph.known.value(node.read(place), node) is not MISSING)
             for place in node.unmet
         )
 
@@ -184,8 +186,8 @@ class _Judgement:
         blocker = max(decided, key=lambda node: self._decided[node.number].fate)
         verdict = self._decided[blocker.number]
         refs = () if outlook.reference is None else (outlook.reference,)
-        if verdict.fate is Fate.FREE:
-            return CallFate(Fate.FREE)  # once that has gone on, it is seen what becomes of this one
+        if verdict.fate is Fate.FREE or (outlook.needs_none and verdict.fate not in {Fate.OWED, Fate.PROPOSAL}):
+            return CallFate(Fate.FREE)  # once that has gone on, or has ended, it is seen what becomes of this one
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
             return CallFate(verdict.fate, refs)
         return CallFate(Fate.FAILED, refs, (blocker,))
@@ -209,17 +211,19 @@ class _Judgement:
         """What a reference waits for; None where it has its value and no call listed before is to write it."""
         is_scope = node.is_scope(place)
         if self._is_gate(reference) and not is_scope:
-            is_open = self._graph.known.value(reference, node, place) is not MISSING
+            is_open = self._graph.known.value(reference, node) is not MISSING
             return None if is_open else CallFate(Fate.PROPOSAL, (reference,))
         waiting, first = self._writers_of(reference, node, is_scope=is_scope)
-        if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
-            last = inf if place in node.partial else node.number
+        is_there = is_scope or self._graph.known.value(reference, node) is not MISSING
+        if is_there:
+            last = inf if self._graph.known.reads_parts(reference, node) else node.number
             waiting = tuple(writer for writer in waiting if writer.number < last and writer is not node)
             # A value that a call is to replace that is held, or ends with its items, is not the one to read.
             first = {status: call for status, call in first.items() if status in _REPLACING and call.number < last}
             if not (waiting or first):
                 return None
-        return _Behind(reference, waiting) if waiting else _hopeless_fate(reference, first)
+        needs_none = is_there or bool(_TO_WRITE & first.keys())
+        return _Behind(reference, waiting, needs_none) if waiting else _hopeless_fate(reference, first)
 
     def _writers_of(
         self, reference: Reference, node: Node, *, is_scope: bool
@@ -286,6 +290,8 @@ def _gravity(verdict: CallFate) -> Fate:
 
 
 _REPLACING = frozenset({Status.READY, Status.HELD})
+_TO_WRITE = frozenset({Status.READY, Status.HELD, Status.OWED})
+"""What a call is that may write a path, and waits for nothing in this tick but those that write there before it."""
 _FATES = (
     (Status.READY, Fate.FREE),  # a call for every item, of which one waits: it ends with them
     (Status.OWED, Fate.OWED),

@@ -84,7 +84,7 @@ class Ground:
         self.runtime = runtime or Runtime(model=None, registry=Catalog())
         self.reading = TextBounds(journal.folding.memory, self.budget.allowance)
         """The bounds for reading what calls hold."""
-        self.graph = Graph(journal.read)
+        self.graph = Graph(journal.read, journal.folding.reads_parts)
         self.jobs: dict[int, Job] = {}
         """The calls that are open, by number; what is settled is dropped after its tick."""
         self.gates: dict[str, None] = {}
@@ -101,32 +101,31 @@ class Ground:
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
     def context_for(self, job: Job) -> Context:
-        """What of the context crosses to a call that is about to be made, which has scopes (S1-S6).
+        """What of the context crosses to a call that is ready and has scopes (S1-S6); the same to those for all items.
+
+        It is composed before anything else happens: an answer that begins again lists its calls elsewhere and forgets
+        its failures (L3).
 
         Raises:
             LimitExceeded: the run can't afford it.
         """
         self.budget.check()  # many calls may have begun at once: one of them notices that a limit is passed
-        recipient = self._recipient(job)
-        errors = (job.parent or job).errors if "error" in job.scopes else ()
-        view = self.journal.crossing.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
-        self.budget.take_parameters(view, job.tool.name)
+        whole, instance = job.parent or job, job.node.instance
+        view = whole.crossing
+        if view is None or (whole.scopes, whole.node.instance) != (job.scopes, instance):
+            recipient = self._recipient(whole)
+            errors = self._failures_before(recipient) if "error" in job.scopes else ()
+            view = self.journal.crossing.scoped(job.scopes, instance, recipient, errors, self.toolset.instance_of)
+        if job.batch is None:
+            self.budget.take_parameters(view, job.tool.name)
         return view
 
     def _recipient(self, job: Job) -> Recipient:
-        whole = job.parent or job
-        authored = [expression for expression, _ in whole.authored]
-        references = [ref for expr in authored for ref in self.graph.known.read_by(expr, whole.node)]
+        references = [ref for expr, _ in job.authored for ref in self.graph.known.read_by(expr, job.node)]
         return Recipient(rank=self.journal.folding.rank(job.place), references=references)
 
-    def note_errors(self, job: Job) -> None:
-        """Note why calls have failed that are listed before one, or that it refers to, if that crosses to it (L2, S11).
-
-        It is noted once the call is ready, as an answer that begins again forgets its failures (L3).
-        """
-        if "error" not in job.scopes:
-            return
-        recipient = self._recipient(job)
+    def _failures_before(self, recipient: Recipient) -> list[JsonObject]:
+        """Why calls have failed that are listed before one, or that it refers to (L2, S11)."""
         indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
         messages, folding = list[JsonObject](), self.journal.folding
         for failure in self.failures:
@@ -135,7 +134,7 @@ class Ground:
             if is_before or (answer == recipient.rank[0] and index in indexes):
                 marks = failure.marks | folding.listing(failure.of)
                 messages.append(error_message(failure.error, failure.call, failure.of, marks))
-        (job.parent or job).errors = messages
+        return messages
 
 
 @dataclass(slots=True, kw_only=True)

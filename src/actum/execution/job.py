@@ -79,9 +79,7 @@ class _Rare:
     sources: Marks = NONE
     """Where the values in it come from that calls have brought, by the places (S10)."""
     crossing: Context | None = None
-    """What of the context crosses to it, where it has scopes."""
-    errors: Sequence[JsonObject] = ()
-    """Why calls before it had failed when it was ready, if that crosses to it."""
+    """What of the context crosses to it, where it has scopes, once it is ready."""
     left: Left | None = None
     """What it has left, once it has returned."""
     span: Span | None = None

@@ -176,6 +176,7 @@ class Loop:
                 self._check_without_model()
             else:
                 self._answers.withhold(*(script for script in self._answers.scripts if script.turn == self._at_turn))
+                self._calls.forget()
                 try:
                     while isinstance(outcome := await self._tick(self._setup.runtime.model), GoOn):
                         self._answers.tell_failures()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, Template, references, with_changed_references
-from ...dataflow.node import Node, Status
+from ...dataflow.node import OPEN, Node, Status
 from ...dataflow.reference import CALLS, Reference
 from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
@@ -118,7 +118,8 @@ class Attempts:
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
         self._ground.journal.move(place, script.number, job.node.index)
-        if first.node.status is Status.READY:
+        if first.node.status in OPEN:
+            self._ground.graph.take(first.node)  # it may wait for an `_else` that an approver has given it
             self._ground.graph.take(job.node)
             self._ground.graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
             first.node.turn = job.node
@@ -185,7 +186,8 @@ def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]
         if target is None or (is_behind and (reference in choices or not is_known)):
             return reference  # a choice may have been made before that call has come
         if is_behind:  # told by its words and how far off it is: it may refer back to this one
-            words = f"{encode(target.call, sort_keys=True)} +{target.node.index - job.node.index}"
+            authored = target.script.calls[target.node.index]  # also where an approver has written another in its place
+            words = f"{encode(authored, sort_keys=True)} +{target.node.index - job.node.index}"
             return Reference(CALLS, (words, *reference.path[1:]))
         meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))

@@ -78,8 +78,6 @@ def compose_carry(
 
     async def perform_safely(job: Job, call: Call) -> Carried:
         try:
-            if job.scopes:
-                job.crossing = ground.context_for(job)
             is_decided = approvals.approve is not None or job.tool.is_held or journal.decisions.by_place
             return await (perform_approved if is_decided else perform)(job, call)
         except Fenced:  # another process owns the run now: the run is lost, not this call

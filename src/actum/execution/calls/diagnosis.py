@@ -82,7 +82,7 @@ def check_scopes(job: Job, failed: Sequence[Node]) -> None:
     Raises:
         UnresolvedReference: a scope names the path of such a call, or one inside it.
     """
-    for writer in failed:
+    for writer in failed if job.node.scopes else ():
         if writer.number > job.node.number or writer.instance not in (None, job.node.instance):
             continue
         for scope in job.node.scopes:

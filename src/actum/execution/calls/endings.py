@@ -84,7 +84,7 @@ class Endings:
         if job.method == "erase":
             self._results.erased += written
         for reference in written:  # before it is settled: who waits for a whole learns what has filled in a part
-            self._ground.graph.wrote(reference, job.node.instance, job.node)
+            self._ground.graph.wrote(reference, job.node.instance)
         self._ground.graph.settle(job.node, Status.DONE, left.value, written)
         if job.followers:
             self._attempts.settle_followers(job)

@@ -258,7 +258,7 @@ class Readiness:
             if may_derive and job.parent is None:  # of most calls it is plain that nothing was
                 self._lineage.note(job)
             if not job.is_value:
-                if ground.failed and job.node.scopes:
+                if ground.failed:
                     check_scopes(job, ground.failed)
                 ground.budget.call()
         except LimitExceeded as error:
@@ -283,8 +283,11 @@ class Readiness:
             self.results.begin(job, call)
             self._take_outcome(job, self.results.latent.answer(job, call))
             return
-        if job.scopes and job.parent is None:
-            ground.note_errors(job)
+        try:
+            job.crossing = ground.context_for(job) if job.scopes else None
+        except ActumError as error:
+            self._take_outcome(job, error)
+            return
         is_read = (job.parent or job).node.index in job.script.read
         is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
         self._under_way.begin(job, is_awaited=is_awaited)
@@ -293,13 +296,15 @@ class Readiness:
     def _make_items(self, job: Job, items: Sequence[Item]) -> None:
         try:
             self._lineage.note(job)
+            if self.ground.failed:
+                check_scopes(job, self.ground.failed)
+            job.crossing = self.ground.context_for(job) if job.scopes else None
         except ActumError as error:
             self.endings.refuse(job, error)
             return
         if self.ground.emit.sink:
             self.ground.emit(CallReady(call=job.call, place=job.place))
         job.is_started = True
-        self.ground.note_errors(job)
         if not job.is_value:
             self.results.begin(job, job.call)
         self.endings.begin_items(job, items)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -119,6 +119,8 @@ class Folding:
         self._landed = Landed()
         self._made: dict[str, int] = {}
         """How often calls that have written were made again, by place (O4)."""
+        self._unfolded: dict[str, int] = {}
+        """The calls whose messages are left and not folded yet, as others before them are to write first (O8)."""
         self._requests = 0
         self._fold_all()
 
@@ -140,46 +142,47 @@ class Folding:
     @property
     def memory(self) -> Memory:
         """The folded values of all kinds."""
-        if self._landed.mixed:
-            for kind in self._landed.mixed - {RESULT}:
-                self._fold_anew(kind)
-        return self._memory
+        return self.in_order(map(Reference, self._landed.mixed - {RESULT})) if self._landed.mixed else self._memory
 
     def in_order(self, references: Iterable[Reference]) -> Memory:
         """The folded values, in order at these paths."""
         for reference in references:
             if not self._landed.is_in_order(reference):
-                self._fold_anew(reference.kind)
+                self._memory.take(reference.kind, self._fold_in_order(reference.kind))
+                self._landed.order(reference.kind)
         return self._memory
 
     def read(self, reference: Reference, instance: str | None, rank: Rank | None) -> Any:
         """What a reference names; for a call of a rank, what it is to read there."""
-        if not self._landed.is_in_order(reference):
-            self._fold_anew(reference.kind)
+        memory = self.in_order([reference])
         if rank is not None and self._landed.shows_later(reference, rank):
-            last = self.last_read(reference, instance, rank)
-            return self._fold_in_order(reference.kind, last).read(reference, instance)
-        return self._memory.read(reference, instance)
+            memory = self._fold_in_order(reference.kind, self.last_read(reference, instance, rank)[0])
+        return memory.read(reference, instance)
 
-    def last_read(self, reference: Reference, instance: str | None, rank: Rank) -> Rank:
-        """The rank of the last call whose writes a call of this rank reads at a path: its own, where that is enough.
+    def reads_parts(self, reference: Reference, instance: str | None, rank: Rank) -> bool:
+        """Whether a call of this rank reads at a path what those behind it have filled in part by part."""
+        return self._landed.shows_later(reference, rank) and self.last_read(reference, instance, rank)[1]
 
-        Where nothing is there then, it is that of the first behind it that has written there, or, where that has
-        filled in a part alone, of the last.
+    def last_read(self, reference: Reference, instance: str | None, rank: Rank) -> tuple[Rank, bool]:
+        """The rank of the last call whose writes a call reads at a path, and whether it has filled in a part alone.
+
+        It is the reader's own, where that is enough. Where nothing is there then, it is that of the first behind it
+        that has written there, or, where that has filled in a part alone, of the last.
         """
         if self._fold_in_order(reference.kind, rank).read(reference, instance) is not MISSING:
-            return rank
+            return rank, False
         later: dict[Rank, bool] = {}
         for index, message in enumerate(self._messages):
             writer = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
-            if writer is None or writer <= rank or (write := write_of(message, index, self.data_kinds)) is None:
+            if writer is None or writer <= rank or _is_of(message, self._unfolded):
                 continue
-            if overlaps(write.reference, reference):
+            write = write_of(message, index, self.data_kinds)
+            if write is not None and overlaps(write.reference, reference):
                 later[writer] = write.reference != reference and reference.covers(write.reference)
         for writer, is_part in sorted(later.items()):
             if self._fold_in_order(reference.kind, writer).read(reference, instance) is not MISSING:
-                return max(later) if is_part else writer
-        return rank
+                return (max(later) if is_part else writer), is_part
+        return rank, False
 
     def apply(self, call: Call, of: str, write: Write) -> None:
         """Fold what a call has left, in its turn (O8).
@@ -187,6 +190,7 @@ class Folding:
         Raises:
             InvalidParameters: the value at the path can't take it.
         """
+        self._unfolded.pop(of, None)
         is_fresh = self._memory.read(write.reference, write.instance) is MISSING
         self._note_landed(write, of, self.rank(Place.parse(of)), is_fresh=is_fresh)
         try:
@@ -201,7 +205,7 @@ class Folding:
 
     def begin_writing(self, of: str) -> None:
         """A call is about to write what it has returned: once more, where its path had been erased (O4)."""
-        self._made[of] = self._made.get(of, -1) + 1
+        self._made[of] = self._unfolded[of] = self._made.get(of, -1) + 1
 
     def listing(self, of: str) -> JsonObject:
         """The marks of a message whose call has been made before, or has been moved by a corrected answer (O8)."""
@@ -277,16 +281,11 @@ class Folding:
                 self._landed.write(write.reference, (0 if is_open else -1, again, rank), is_fresh=is_fresh)
             absorb(self._memory, message, index, self.data_kinds)
 
-    def _fold_anew(self, kind: str) -> None:
-        """Fold a kind anew, in the order of the calls that have written it (O8)."""
-        self._memory.take(kind, self._fold_in_order(kind))
-        self._landed.order(kind)
-
     def _fold_in_order(self, kind: str, last: Rank | None = None) -> Memory:
         """A kind folded in order; without what calls have left that are listed behind a place, where one is given."""
         memory = Memory()
         for index, message in applied(self._messages):
-            if kind_of(message, self.data_kinds) != kind:
+            if kind_of(message, self.data_kinds) != kind or _is_of(message, self._unfolded):
                 continue
             rank = None if last is None else self.listed(message)
             if rank is None or last is None or rank <= last:
@@ -295,6 +294,11 @@ class Folding:
 
     def _note_landed(self, write: Write, of: str, rank: Rank, *, is_fresh: bool) -> None:
         self._landed.write(write.reference, (self._requests, self._made.get(of, 0), rank), is_fresh=is_fresh)
+
+
+def _is_of(message: JsonObject, calls: Mapping[str, int]) -> bool:
+    """Whether one of these calls has left a message, made for the time that stands beside its place."""
+    return bool(calls) and calls.get(message.get(OF, "")) == message.get(AGAIN, 0)
 
 
 def _rank_mark(rank: Rank) -> str:
@@ -339,7 +343,7 @@ class _Left:
         recipient: Recipient,
         kinds: Collection[str],
         messages: Sequence[JsonObject],
-        last_read: Callable[[Reference], Rank],
+        last_read: Callable[[Reference], tuple[Rank, bool]],
     ) -> set[int]:
         """The ids of the messages of these kinds that calls from the recipient on have left unasked.
 
@@ -350,7 +354,7 @@ class _Left:
         if all(self._latest.get(kind, _NONE) < start for kind in kinds):
             return set()
         indexes = {call_index(ref) for ref in recipient.references if ref.kind == CALLS}
-        read = [(ref, last_read(ref)) for ref in recipient.references if ref.kind in kinds]
+        read = [(ref, last_read(ref)[0]) for ref in recipient.references if ref.kind in kinds]
         unasked: set[int] = set()
         later = (entry for kind in kinds for entry in self._messages.get(kind, ()) if entry[0] >= start)
         for order, index, message in later:
