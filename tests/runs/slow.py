@@ -7,6 +7,7 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -25,20 +26,21 @@ class Link:
     reset: int = 0
     """How many connections were reset."""
     port: int = 0
-    writers: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
+    connections: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection."""
+        connection = asyncio.current_task()
+        assert connection is not None
+        self.connections.add(connection)
+        connection.add_done_callback(self.connections.discard)
         inner, outer = await asyncio.open_unix_connection(self.socket)
-        both = writer, outer
-        self.writers.update(both)
         try:
             await asyncio.gather(self._pump(reader, outer, is_up=True), self._pump(inner, writer, is_up=False))
         except (OSError, asyncio.CancelledError):  # the latter when the test ends
             pass
         finally:
-            self.writers.difference_update(both)
-            for end in both:
+            for end in (writer, outer):
                 end.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_up: bool) -> None:
@@ -86,5 +88,6 @@ async def far_away(
         yield f"postgresql://{parts.username}@127.0.0.1:{link.port}{parts.path}", link
     finally:
         server.close()
-        for writer in link.writers:
-            writer.transport.abort()
+        for connection in link.connections:
+            connection.cancel()
+        await asyncio.gather(*link.connections, return_exceptions=True)
