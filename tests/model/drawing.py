@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -18,6 +18,7 @@ from .given import (
     INSTANCES,
     META,
     OVERRIDES,
+    PLANNED,
     REFERENCES,
     REPLIES,
     SCOPES,
@@ -168,6 +169,9 @@ def talks(draw: st.DrawFn) -> Talk:
     breaks = st.dictionaries(st.integers(0, 1), _BREAKS, max_size=1)
     broken = draw(st.dictionaries(st.integers(0, len(turns) - 1), breaks, max_size=2))
     context = [*CONTEXT, *(INSTANCES if instances else []), *draw(st.sampled_from([[], [META]]))]
+    if not draw(st.integers(0, 3)):
+        written = draw(answers_(replace(features, has_proposals=False), instances=instances, first=PLANNED))
+        context.append({"type": "plan", "plan": written["calls"]})
     numbered = st.integers(0, len(turns) - 1)
     forks, limits = draw(st.frozensets(numbered, max_size=2)), draw(st.dictionaries(numbered, st.integers(0, 6)))
     return Talk(context, turns, replies, held, cuts, broken, forks, limits)

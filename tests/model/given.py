@@ -114,6 +114,8 @@ GATE = "†state.approvals.g"
 """The gate that holds whatever reads it until it is opened between runs (C7)."""
 TEXT = "it is "
 """What drawn texts begin with."""
+PLANNED = 800
+"""From this number on, calls are those of a plan that a conversation begins with."""
 FIRST_INSIDE = 900
 """From this number on, calls are those that delegates make."""
 REFERENCES = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]

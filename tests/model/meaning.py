@@ -39,6 +39,7 @@ class Run:
         self.world = world
         self.context = context
         self.answers = iter(answers)
+        self.plans = [message for message in context if message["type"] == "plan"]
         self.trace = Trace() if trace is None else trace
         self.caller = caller
         self.tool = tool
@@ -78,12 +79,12 @@ class Run:
     def go(self) -> Any:
         """The output; None where it ends without one."""
         last: Any = None
-        plans = [message for message in self.context if message["type"] == "plan"]
         while self.output is NOTHING:
             value_count = self.value_count
-            self.is_program = bool(plans)
-            if plans:
-                written: Json = {"calls": plans[0]["plan"], "output": plans.pop(0).get("output")}
+            self.is_program = bool(self.plans)
+            if self.is_program:
+                plan = self.plans.pop(0)
+                written: Json = {"calls": plan["plan"], "output": plan.get("output")}
             else:
                 self._ask()
                 written = next(self.answers, LAST_ANSWER)
@@ -357,7 +358,7 @@ class Answer(Ends):
                 for expression in part.expressions
                 for cause in self._sources(expression)
             }
-            & failed
+            & failed - {at}
             for at in failed - self.places.keys() - self.impossible
         }
         while True:
