@@ -308,6 +308,43 @@ async def test_what_a_call_refers_to_crosses_though_its_answer_begins_again(more
     assert crossed == [["x"]] * (2 if more else 1)
 
 
+@pytest.mark.rule("S8", "L8")
+async def test_a_writer_that_failed_in_an_earlier_plan_is_nothing_to_a_call_that_is_decided_on() -> None:
+    desk = Desk()
+    desk.tools.register("look", {"properties": {"name": {}, "_output": {}}, "_scopes": ["state.a"]})
+
+    async def hold(call: Call, *_: object) -> Any:
+        return HOLD if call.tool == "look" else True
+
+    model = models.Scripted([{"calls": [look()], "output": None}, {"calls": [], "output": "end"}])
+    runner = Agent(model, tools=desk.tools, approve=hold)
+    plan = {"type": "plan", "plan": [w("†state.a", "FAIL")]}
+    talk = runner.conversation([OLD, plan], None)
+    async with talk.stream("Look.") as turn:
+        [_ async for _ in turn]
+    decided = approvals.decided(Context(json.loads(json.dumps(list(talk.context)))), "1.0", "approve")
+    await runner.resume(decided)
+    assert desk.crossed == {"it": {"a": "OLD"}}
+
+
+@pytest.mark.rule("S8", "L3")
+@pytest.mark.parametrize("wait", [0, 20])
+async def test_a_call_of_a_repeated_answer_is_not_made_where_a_writer_that_is_repeated_has_failed(wait: int) -> None:
+    desk = Desk()
+    desk.tools.register("look", {"properties": {"name": {}, "_output": {}}, "_scopes": ["state.a"]})
+    text = json.dumps({"calls": [w("†state.a", "FAIL"), look()], "output": "done"}, ensure_ascii=False)
+
+    async def cut(_request: Any) -> Any:
+        yield text[: text.index("}") + 1]
+        for _ in range(wait):  # until the first has failed
+            await asyncio.sleep(0)
+        yield ", !"
+
+    model = models.Scripted([cut, text, {"calls": [], "output": "end"}])
+    result = await Agent(model, tools=desk.tools).run([OLD, {"type": "text", "text": "go"}])
+    assert (result.output, desk.crossed) == ("end", {})
+
+
 @pytest.mark.rule("S8", "C12")
 async def test_no_item_is_made_whose_scope_names_the_path_of_a_writer_that_failed() -> None:
     desk = Desk()

@@ -109,11 +109,11 @@ class Graph:
         It is put into `landing` then.
         """
         for reference in written:
-            region = self._needs.coming.before(reference, node.instance, node.order)
+            region = self._needs.coming.before(reference, node.instance, node.last.number)
             if region is not None:
                 node.written = tuple(written)
                 self.parked[node.number] = node
-                region.wait(node.order, (node, TURN))
+                region.wait(node.last.number, (node, TURN))
                 return True
         return False
 
@@ -291,7 +291,7 @@ class _Needs:
         if node.answer.open:
             waits.append(node.answer.until_closed.append)
             return True
-        if _is_to_be_filled(self.coming, reference, node, node.order, waits) or self._is_filled_behind(
+        if _is_to_be_filled(self.coming, reference, node, node.last.number, waits) or self._is_filled_behind(
             reference, node, waits
         ):
             return True

@@ -137,12 +137,12 @@ class Node:
         return None if number < 0 else (number, self.index, -1)
 
     @property
-    def order(self) -> int:
-        """Its number among the writers of a path."""
+    def last(self) -> Node:
+        """What it is in the last answer that lists its call: there it stands among the writers of its path (L3, O8)."""
         last = self
         while last.turn is not None:
             last = last.turn
-        return last.number
+        return last
 
 
 Waiter: TypeAlias = tuple[Node, int]

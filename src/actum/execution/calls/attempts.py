@@ -118,11 +118,11 @@ class Attempts:
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
         self._ground.journal.move(place, script.number, job.node.index)
+        first.node.turn = job.node
         if first.node.status in OPEN:
             self._ground.graph.take(first.node)  # it may wait for an `_else` that an approver has given it
             self._ground.graph.take(job.node)
             self._ground.graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
-            first.node.turn = job.node
             first.followers = (*first.followers, job)
             if first.otherwise is not None:
                 job.otherwise = first.otherwise

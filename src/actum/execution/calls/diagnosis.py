@@ -82,10 +82,12 @@ def check_scopes(job: Job, failed: Sequence[Node]) -> None:
     Raises:
         UnresolvedReference: a scope names the path of such a call, or one inside it.
     """
-    for writer in failed if job.node.scopes else ():
-        if writer.number > job.node.number or writer.instance not in (None, job.node.instance):
+    node = job.node
+    for writer in (writer.last for writer in failed) if node.scopes else ():
+        is_listed_before = writer.answer is node.answer and writer.number < node.number
+        if not is_listed_before or writer.instance not in (None, node.instance):
             continue
-        for scope in job.node.scopes:
+        for scope in node.scopes:
             if any(written.covers(scope) for written in writer.writes):
                 cause = f"{describe_element(writer, None)}, {_how_ended(writer)}"
                 raise UnresolvedReference(
