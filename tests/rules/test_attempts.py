@@ -312,6 +312,23 @@ async def test_a_call_that_reads_a_later_one_is_the_same_where_another_was_appro
     assert (result.output, log) == (1, ["c", "c"])
 
 
+@pytest.mark.rule("L3", "C10")
+async def test_a_call_that_chose_beside_a_skipped_one_is_the_same_though_what_that_refers_to_had_not_come() -> None:
+    log: list[Any] = []
+    skipped = call("step", value="†calls.3", _when=False)
+    plan = [call("step", value="a"), skipped, call("step", value="†calls.1 <|> †calls.0"), call("step", value="b")]
+    text = json.dumps(answer(*plan, output=1), ensure_ascii=False)
+
+    async def cut(_request: Any) -> Any:
+        yield text[: text.rindex("{")]
+        for _ in range(100):  # until the third has started
+            await asyncio.sleep(0)
+        yield "!"
+
+    assert (await run(cut, text, tools=toolbox(log), schema={"type": "integer"})).output == 1
+    assert sorted(log) == ["a", "a", "b"]
+
+
 @pytest.mark.rule("L3", "L6", "C14")
 @pytest.mark.parametrize("otherwise", ["†state.missing", "†calls.1"])
 async def test_an_else_that_an_approver_adds_after_the_answer_was_cut_waits_for_the_whole_answer(

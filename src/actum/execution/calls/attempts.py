@@ -148,11 +148,11 @@ _NOT_BEGUN = frozenset({Status.WAITING, Status.READY})
 
 
 def _has_started(job: Job) -> bool:
-    return job.is_started
+    return job.is_started and job.node.status is not Status.SKIPPED  # what it reads of later calls may not have come
 
 
 def _is_taken_over(job: Job) -> bool:
-    return job.is_started and job.place.answer != job.script.number
+    return _has_started(job) and job.place.answer != job.script.number
 
 
 def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool] = _has_started) -> str:
