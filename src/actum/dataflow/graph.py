@@ -291,17 +291,18 @@ class _Needs:
         if node.answer.open:
             waits.append(node.answer.until_closed.append)
             return True
-        if _is_to_be_filled(self.coming, reference, node, node.last.number, waits) or self._is_filled_behind(
-            reference, node, waits
-        ):
+        if self._may_be_filled(reference, node, waits):
             return True
         owed = (writer for writer in self.owed.values() if writer.instance in (None, node.instance))
         return any(any_overlap(writer.writes, reference) for writer in owed)
 
-    def _is_filled_behind(self, reference: Reference, node: Node, waits: Waits) -> bool:
-        """Whether a call listed behind is still to fill a path: not one that writes only when this one has (O8)."""
-        if not any_overlap(node.writes, reference):
-            return _is_to_be_filled(self.coming, reference, node, inf, waits)
+    def _may_be_filled(self, reference: Reference, node: Node, waits: Waits) -> bool:
+        """Whether a call is still to fill a path, wherever it is listed; not one that writes when this one has (O8)."""
+        is_own = any_overlap(node.writes, reference)
+        if _is_to_be_filled(self.coming, reference, node, node.last.number if is_own else inf, waits):
+            return True
+        if not is_own:
+            return False
         for other in node.answer.nodes.values():
             if other.number < node.number or other.status in ENDED or other.instance not in (None, node.instance):
                 continue
@@ -341,7 +342,7 @@ class _Needs:
         if node.answer.open:
             waits.append(node.answer.until_closed.append)
             return False
-        return not self._is_filled_behind(reference, node, waits)
+        return not self._may_be_filled(reference, node, waits)
 
     def _to_be_left(self) -> ComingWrites[Waiter]:
         """What calls are to leave without a path, those included that have been taken in since somebody asked."""
@@ -369,11 +370,7 @@ def _is_hopeless(expression: Expression, answer: Answer) -> bool:
 
 
 def _is_to_be_filled(
-    coming: ComingWrites[Waiter],
-    reference: Reference,
-    node: Node,
-    threshold: float,
-    waits: Waits,
+    coming: ComingWrites[Waiter], reference: Reference, node: Node, threshold: float, waits: Waits
 ) -> bool:
     """Whether a call of a lower number is still to write there."""
     region = coming.before(reference, node.instance, threshold)

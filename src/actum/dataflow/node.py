@@ -149,7 +149,7 @@ Waiter: TypeAlias = tuple[Node, int]
 Read: TypeAlias = Callable[..., Any]
 """What a reference names for an instance; where a third argument is given, for the call of that rank (O8)."""
 ReadsParts: TypeAlias = Callable[..., bool]
-"""Whether that are parts which calls behind that rank have filled in (O8)."""
+"""Whether what it names are parts that calls behind that rank have filled in (O8)."""
 TURN = -1
 """What a call waits for that has been carried out, and is to write after those listed before it."""
 

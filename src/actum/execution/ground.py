@@ -110,12 +110,12 @@ class Ground:
             LimitExceeded: the run can't afford it.
         """
         self.budget.check()  # many calls may have begun at once: one of them notices that a limit is passed
-        whole, instance = job.parent or job, job.node.instance
-        view = whole.crossing
-        if view is None or (whole.scopes, whole.node.instance) != (job.scopes, instance):
-            recipient = self._recipient(whole)
+        view = job.parent.crossing if job.parent is not None and not job.is_edited else None
+        if view is None:
+            recipient = self._recipient(job.head)
             errors = self._failures_before(recipient) if "error" in job.scopes else ()
-            view = self.journal.crossing.scoped(job.scopes, instance, recipient, errors, self.toolset.instance_of)
+            crossing, instance_of = self.journal.crossing, self.toolset.instance_of
+            view = crossing.scoped(job.scopes, job.node.instance, recipient, errors, instance_of)
         if job.batch is None:
             self.budget.take_parameters(view, job.tool.name)
         return view

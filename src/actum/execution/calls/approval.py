@@ -156,9 +156,7 @@ def with_approval(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
             before = (job.scopes, job.node.instance)
             call = resolve_call(job, approvals.replace(job, approved), ground.budget)
             if before != (job.scopes, job.node.instance):  # else exactly what was approved crosses
-                job.crossing = None
-                if job.scopes:
-                    job.crossing = ground.context_for(job)
+                job.crossing = ground.context_for(job) if job.scopes else None
         return await carry(job, call)
 
     return carry_approved

@@ -83,7 +83,7 @@ class Endings:
         written = left.written if left.writes else ()
         if job.method == "erase":
             self._results.erased += written
-        for reference in written:  # before it is settled: who waits for a whole learns what has filled in a part
+        for reference in written:
             self._ground.graph.wrote(reference, job.node.instance)
         self._ground.graph.settle(job.node, Status.DONE, left.value, written)
         if job.followers:
