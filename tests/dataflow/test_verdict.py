@@ -131,6 +131,14 @@ def test_a_value_that_a_skipped_call_was_to_replace_does_not_count_beside_a_fail
     assert [verdicts[2].fate, verdicts[3].fate] == [SKIPPED, FAILED]
 
 
+@pytest.mark.rule("C7", "O8")
+@pytest.mark.parametrize("status", [Status.READY, Status.HELD, Status.OWED])
+def test_who_reads_a_path_is_not_skipped_with_one_writer_where_another_may_still_write(status: Status) -> None:
+    skipped = [ended(Status.SKIPPED, "†state.z"), waits("†state.z", "†state.a")]
+    verdicts = judged(ended(status), *skipped, waits("†state.a"))
+    assert [verdicts[2].fate, verdicts[3].fate] == [SKIPPED, FREE]
+
+
 @pytest.mark.rule("P1")
 def test_judging_is_linear_in_a_long_chain_of_calls() -> None:
     chain = [ended(Status.FAILED, None), *(waits(f"†calls.{number}") for number in range(3_000))]

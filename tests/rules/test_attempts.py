@@ -330,16 +330,21 @@ async def test_a_call_that_chose_beside_a_skipped_one_is_the_same_though_what_th
 
 
 @pytest.mark.rule("L3", "L6", "C14")
-@pytest.mark.parametrize("otherwise", ["†state.missing", "†calls.1"])
+@pytest.mark.parametrize("otherwise", ["†state.missing", "†calls.1", "†calls.2"])
 async def test_an_else_that_an_approver_adds_after_the_answer_was_cut_waits_for_the_whole_answer(
     otherwise: str,
 ) -> None:
     log, cut = list[Any](), asyncio.Event()
-    plan = [call("step", value="a"), call("step", value="b")]
+    unwritten = [call("step", value="†state.p"), call("put", _when=False)]
+    # The third goes on at a standstill: what it computes with is skipped then.
+    plan = [call("step", value="a"), call("step", value="b"), call("step", value="{[†calls.3]}"), *unwritten]
+    tools = toolbox(log)
+    tools.register("put", {"properties": {"_output": {}}, "_outputPath": "†state.p"})
+    tools.activity("put", lambda: 1)
 
     async def approve(call: Call, *_: object) -> Any:
         await cut.wait()
-        return Call(call, fails=True, _else=otherwise) if call["value"] == "a" else True
+        return Call(call, fails=True, _else=otherwise) if call.get("value") == "a" else True
 
     async def broken(_request: Any) -> Any:
         text = json.dumps(answer(*plan, output="done"), ensure_ascii=False)
@@ -356,9 +361,9 @@ async def test_an_else_that_an_approver_adds_after_the_answer_was_cut_waits_for_
 
     model = models.Scripted([broken, whole, answer(output="end")])
     async with asyncio.timeout(BOUND):
-        result = await Agent(model, tools=toolbox(log), approve=approve).run("go")
-    assert log == ["a", "b"]
-    assert result.output == ("b" if otherwise == "†calls.1" else "end")
+        result = await Agent(model, tools=tools, approve=approve).run("go")
+    assert log == ["a", "b", [None]]
+    assert result.output == {"†state.missing": "end", "†calls.1": "b", "†calls.2": [None]}[otherwise]
 
 
 @pytest.mark.rule("L3", "O5")

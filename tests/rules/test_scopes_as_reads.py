@@ -367,8 +367,9 @@ async def test_what_a_skipped_call_would_have_left_decides_nothing_for_one_behin
     assert last.error.message.endswith("which failed: it was not made")
 
 
-@pytest.mark.rule("S11", "L6")
-async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them() -> None:
+@pytest.mark.rule("S11", "L6", "C12")
+@pytest.mark.parametrize("more", [{}, {"_each": [1, 2]}])
+async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them(more: Json) -> None:
     tools, crossed = Tools(), list[Any]()
 
     def read(context: Context) -> str:
@@ -382,9 +383,9 @@ async def test_a_call_that_is_approved_with_the_errors_in_its_scopes_sees_them()
         "look", {"properties": {"_scopes": {"type": "array", "items": {"enum": ["error", "state"]}}, "_output": {}}}
     )
     tools.activity("look", read)
-    plan = [call("unheard"), call("look", _scopes=["state"])]
+    plan = [call("unheard"), call("look", _scopes=["state"], **more)]
     await Agent(None, tools=tools, approve=approve).run([{"type": "plan", "plan": plan}])
-    assert crossed == [["error"]]
+    assert crossed == [["error"]] * (2 if more else 1)
 
 
 async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:

@@ -174,10 +174,9 @@ class Folding:
         later: dict[Rank, bool] = {}
         for index, message in enumerate(self._messages):
             writer = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
-            if writer is None or writer <= rank or _is_of(message, self._unfolded):
+            if writer is None or writer <= rank or (write := write_of(message, index, self.data_kinds)) is None:
                 continue
-            write = write_of(message, index, self.data_kinds)
-            if write is not None and overlaps(write.reference, reference):
+            if overlaps(write.reference, reference):
                 later[writer] = write.reference != reference and reference.covers(write.reference)
         for writer, is_part in sorted(later.items()):
             if self._fold_in_order(reference.kind, writer).read(reference, instance) is not MISSING:
