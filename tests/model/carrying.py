@@ -46,8 +46,6 @@ class Ends(Reads):
         """Those that were refused, or an item of them, when all that they refer to was there."""
         self.made_by_item: set[int] = set()
         """The calls that are made for at least one item of a list."""
-        self.needed_by_else: set[int] = set()
-        """The calls that an `_else` needed and that gave it nothing."""
         self.replaced: set[int] = set()
         """Those for which an `_else` stands."""
         self.lost: dict[int, list[Write]] = {}
@@ -231,8 +229,6 @@ class Ends(Reads):
         if end is End.OWED:
             raise Unspecified(index)
         self.replaced |= {index} if end is End.DONE else set()
-        if end not in {End.DONE, End.OPEN}:
-            self.needed_by_else |= {at for expression in replacement.expressions for at in self._sources(expression)}
         return (end, value) if end in {End.DONE, End.OPEN} else FAILED
 
     def _all_predecessors(self, index: int) -> set[int]:

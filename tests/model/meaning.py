@@ -140,6 +140,7 @@ class Run:
             name,
         )
         sub.blocks = [("error", error) for error in crossing.get("error", [])]
+        sub.errors = [(error, None) for error in crossing.get("error", [])]
         return sub.go()
 
     def read(self, arguments: Json, place: str) -> Any:
@@ -258,7 +259,8 @@ class Answer(Ends):
 
     def go_on(self) -> list[int]:
         """Decide what has waited for what was owed, and return what has ended so."""
-        waited = [at for at, (end, _) in self.ends.items() if end is End.OWED and "_output" not in self.elements[at]]
+        waited = [at for at, (end, _) in sorted(self.ends.items()) if end is End.OWED]
+        waited = [at for at in waited if "_output" not in self.elements[at]]
         for index in waited:
             del self.ends[index]
         self._decide_all(waited)
@@ -347,7 +349,7 @@ class Answer(Ends):
     def withheld_by(self) -> set[int]:
         """The failures beside which an output is not delivered: all but those that an alternative makes up for (O9)."""
         failed = self.failures
-        excused = ({at for choice in self._firsts() for at in self._sources(choice)} & failed) - self.needed_by_else
+        excused = {at for choice in self._firsts() for at in self._sources(choice)} & failed
         expressions = () if self.output is None else self.output.expressions
         excused -= {at for expression in expressions for part in _plain(expression) for at in self._sources(part)}
         causes = {
@@ -389,17 +391,20 @@ class Answer(Ends):
             (index, part)
             for index, whole in templates
             if self._is_call(index)
-            for part in (whole[:2] if "_each" in self.elements[index] and index not in self.made_by_item else whole)
-            if part is not None  # what is for items alone is not read where there are none
+            for part in (whole if self._is_made_as_authored(index) else whole[:2])
+            if part is not None
         ]
         parts += [(-1, self.output)] if self.output is not None else []
         for index, part in parts:
-            if index >= 0 and self.elements[index].get("gate") == "edit":
-                continue  # what its approver wrote is no alternative any more
             for expression in part.expressions:
                 for choice in _choices(expression):
                     if self.outcome_of(choice, index, ANY)[0] is End.DONE:
                         yield choice
+
+    def _is_made_as_authored(self, index: int) -> bool:
+        """Whether what it holds is read: not where there are no items, nor where its approver writes another call."""
+        element = self.elements[index]
+        return element.get("gate") != "edit" and ("_each" not in element or index in self.made_by_item)
 
     def _delivered(self) -> Outcome:
         """What becomes of its output (O7, O9)."""

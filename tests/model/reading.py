@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, computed_value
@@ -172,19 +172,12 @@ class Reads(Elements):
         """The first that exists; the next one counts once it can't be filled any more (O5)."""
         outcomes: list[Outcome] = []
         for option in options:
-            if isinstance(option, Reference) and any(meets(option, target) for target in self._may_write(index)):
-                behind = [at for at in range(index + 1, len(self.elements)) if self._writes_before(index, at)]
-                if behind:
-                    raise Unspecified(index)  # whether it waits for itself where those behind it write there, too
             outcome = self.outcome_of(option, index, item)
             if outcome[0] is End.OWED and index < 0:
                 raise Unspecified(index)  # whether an output waits for an answer that its turn would be over by
             if outcome[0] in {End.DONE, *WAITING}:
                 return outcome
             outcomes.append(outcome)
-        own = self._may_write(index) if index >= 0 else []
-        if any(meets(option, target) for option in options if isinstance(option, Reference) for target in own):
-            return End.MISSING, None  # it waits for itself (P1)
         if all(outcome[0] is End.SKIPPED for outcome in outcomes):
             return SKIPPED
         ends = [End.UNTAKEN if outcome[0] is End.SKIPPED else outcome[0] for outcome in outcomes]
@@ -229,8 +222,7 @@ class Reads(Elements):
         return self._filled_later(place, index, instance, writers)
 
     def _filled_later(self, place: Reference, index: int, instance: str | None, writers: list[int]) -> Outcome:
-        is_own = any(meets(place, target) for target in self._may_write(index))
-        later = [at for at in writers if 0 <= index < at and not (is_own and self._writes_before(index, at))]
+        later = self._waited_for_behind(place, index)
         if any(is_piece(place, target) for at in later for target in self._may_write(at)):
             if not all(
                 is_piece(place, target) for at in later for target in self._may_write(at) if meets(place, target)
@@ -256,10 +248,28 @@ class Reads(Elements):
             for at in writers
             if any(meets(place, Reference(write.kind, write.path)) for write in self.writes.get(at, []))
         }
-        ends = {self.ends.get(at, OPEN)[0] for at in writers if at not in wrote}  # those have left nothing there
-        if ends & {End.FAILED, End.MISSING} and not is_own:
-            return FAILED  # what it waits for failed, or is itself (P1)
-        return (End.UNTAKEN if ends and not is_own else End.MISSING), None
+        awaited = [at for at in writers if index < 0 or at < index or at in later]
+        ends = {self.ends.get(at, OPEN)[0] for at in awaited if at not in wrote}  # those have left nothing there
+        if ends & {End.FAILED, End.MISSING}:
+            return FAILED
+        return (End.UNTAKEN if ends else End.MISSING), None
+
+    def _waited_for_behind(self, place: Reference, index: int) -> list[int]:
+        """The calls listed behind it that may fill a path for it: not where they write behind itself (O8)."""
+        is_own = any(meets(place, target) for target in self._may_write(index))
+        behind = [at for at in self._writers(place, self._instance(index)) if 0 <= index < at]
+        return [at for at in behind if not (is_own and self._writes_before(index, at))]
+
+    def _read_behind(self, place: Reference, index: int) -> list[int]:
+        """Those of them that have filled it: the first, or all that have filled in parts."""
+        instance = self._instance(index)
+        if read(self._visible(index), place, instance) is not NOTHING:
+            return []
+        later = [at for at in self._waited_for_behind(place, index) if at in self.writes]
+        if any(is_piece(place, target) for at in later for target in self._may_write(at)):
+            return later
+        filled = (at for at in later if read(self._visible(index, [at]), place, instance) is not NOTHING)
+        return [at for at in [next(filled, -1)] if at >= 0]
 
     def _writes_before(self, index: int, other: int) -> bool:
         """Whether a call listed behind another writes only once that has: where it may write, too (O8)."""
@@ -275,7 +285,7 @@ class Reads(Elements):
             if self._instance(at) in {None, instance} and any(meets(place, target) for target in self._may_write(at))
         ]
 
-    def _visible(self, index: int, also: Sequence[int] = ()) -> list[Write]:
+    def _visible(self, index: int, also: Collection[int] = ()) -> list[Write]:
         """What an element sees: what there was, and the writes of those listed before it."""
         last = len(self.elements) if index < 0 else index
         writes = [write for at in sorted(self.writes) if at < last or at in also for write in self.writes[at]]
@@ -353,7 +363,7 @@ class Reads(Elements):
             before = [at for at in range(index) if at in self._failed() and self._instance(at) in instances]
             crossing = [call for call, instance in run.errors if instance in instances]
             return crossing + [label_of(self.elements[at]) for at in before]
-        indexes = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
+        indexes = [at for at in sorted({*range(index), *self._taken(index)}) if self._instance(at) in instances]
         handed = [message for message in run.context if message["type"] == "data" and message["kind"] == "result"]
         crossing = [value for message in handed for value in message["data"]]  # what a delegate was handed is a list
         crossing += [
@@ -377,8 +387,7 @@ class Reads(Elements):
     def _crossing(self, index: int) -> Json:
         """The folded values that its scopes let through, by kind (S1, S5, S6)."""
         instance = self._instance(index)
-        referred = self._referred(index)
-        writes = self._visible(index, referred)
+        writes = self._crossing_writes(index)
         crossing: Json = {}
         for scope in self._scopes(index):
             if scope.kind in UNFOLDED:
@@ -392,8 +401,47 @@ class Reads(Elements):
                 crossing[scope.kind] = plain(folded([*whole, *part], "", None))
         return crossing
 
+    def _taken(self, index: int) -> dict[int, list[Reference]]:
+        """The calls, wherever they are listed, of which it has read what they gave, with the references that did."""
+        parts = (part for part in self._templates(index) if part)
+        expressions = (expression for part in parts for expression in part.expressions)
+        taken: dict[int, list[Reference]] = {}
+        for reference in (
+            reference for expression in expressions for reference in self._alternative(expression, index)
+        ):
+            at = reference.path[0] if reference.kind == "calls" and reference.path else None
+            for call in [at] if isinstance(at, int) else self._read_behind(reference, index):
+                taken.setdefault(call, []).append(reference)
+        return taken
+
+    def _crossing_writes(self, index: int) -> list[Write]:
+        """What it sees, and what it has read of calls behind it: of those that it names, all that they write (S8)."""
+        taken = self._taken(index)
+        behind = [
+            write
+            for at in sorted(at for at in self.writes if at > index)
+            for write in self.writes[at]
+            if any(
+                reference.kind == "calls" or meets(reference, Reference(write.kind, write.path))
+                for reference in taken.get(at, ())
+            )
+        ]
+        return [*self._visible(index), *behind]
+
+    def _alternative(self, expression: Expression, index: int) -> Iterator[Reference]:
+        """What it reads of an expression, for any item."""
+        match expression:
+            case First(options=options):
+                taken = (option for option in options if self.outcome_of(option, index, ANY)[0] is End.DONE)
+                yield from self._alternative(next(taken, options[0]), index)
+            case Each(parts=parts):
+                for part in parts:
+                    yield from self._alternative(part, index)
+            case _:
+                yield from references(expression)
+
     def _referred(self, index: int) -> list[int]:
-        """The calls that it refers to, by number or by what they write, wherever they are listed (S8)."""
+        """The calls that it refers to, by number or by what they write, wherever they are listed."""
         read_by = self._read_by(index)
         numbers = {reference.path[0] for reference in read_by if reference.kind == "calls" and reference.path}
         return [

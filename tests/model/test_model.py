@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
+from actum.dataflow.expression import parse, references
 from actum.schema.json import is_object
 
 from ..effort import cases, in_parts
@@ -23,7 +24,7 @@ from .drawing import cases as drawn
 from .given import CONTEXT, FIRST_INSIDE, GATE, INSTANCES, REPLIES, TEXT
 from .meaning import Run
 from .running import Observed, Schedule, Talking, bench_of, messages_left_by, observe
-from .values import Json, folded, plain
+from .values import Json, folded, meets, plain
 from .world import READER, Unspecified
 
 pytestmark = [
@@ -112,7 +113,7 @@ def same(what: str, actual: Iterable[Any], expected: Iterable[Any]) -> None:
 
 def _place(model: Run, observed: Observed) -> None:
     """Name calls by the places that they would have if no answer had been asked for again: it has a number of its own
-    if any of its calls had started (L3, C9)."""
+    if any of its calls had started (L3, C9). Of calls that are alike, each has its own index."""
     free: dict[str, list[str]] = {}
     for execution in model.trace.executions:
         free.setdefault(canonical([execution.activity, execution.arguments, execution.crossing]), []).append(
@@ -120,12 +121,18 @@ def _place(model: Run, observed: Observed) -> None:
         )
     places: dict[str, str] = {}
     for place, *call in observed.executions:
-        options = free.get(canonical(call))
-        places[place] = options.pop(0) if options else f"once more: {place}"
+        options = sorted(free.get(canonical(call), ()), key=lambda option: _index(option) != _index(place))
+        places[place] = options[0] if options else f"once more: {place}"
+        free[canonical(call)] = options[1:]
     observed.executions = [
         (places[place], activity, arguments, crossed) for place, activity, arguments, crossed in observed.executions
     ]
     observed.log = [(sign, places[place]) for sign, place in observed.log]
+
+
+def _index(place: str) -> str:
+    """A place without the number of its answer."""
+    return place.partition(".")[2]
 
 
 def _without_repeats(blocks: Iterable[Any], broken: Any) -> list[Any]:
@@ -221,11 +228,25 @@ def _stands_in_for_what_waits(talk: Talk) -> bool:
     return refers and (bool(talk.held) or GATE in canonical(talk.turns))
 
 
+def _writes_late(talk: Talk, held: Collection[int]) -> bool:
+    """Whether an answer that holds a call writes one path twice: what is made after a decision writes then (O8)."""
+    for answer in (answer for group in (*talk.turns, *talk.replies.values()) for answer in group):
+        paths = [parse(call["_outputPath"]) for call in answer["calls"] if "_outputPath" in call]
+        places = [set(references(path)) for path in paths]
+        are_met = any(meets(place, other) for a, b in combinations(places, 2) for place in a for other in b)
+        if are_met and any(call.get("n") in held for call in answer["calls"]):
+            return True
+    return False
+
+
 async def compare_talk(talk: Talk, schedule: Schedule) -> None:
     model, outputs = talked(talk)
     # Where a call has failed, the model is asked while others are held, or those that their delegates make.
     inside = {number for number in talk.held if number >= FIRST_INSIDE} if model.trace.failing else set[int]()
-    desk = Talking(talk, schedule, talk.held - model.trace.failing - inside)
+    held = talk.held - model.trace.failing - inside
+    if _writes_late(talk, held):
+        raise Unspecified(-1)
+    desk = Talking(talk, schedule, held)
     observed_talk = await desk.converse(bench_of(talk.world))
     observed = desk.observation()
     if GATE in canonical(talk.turns) and (model.trace.failing or '"state"' in canonical(talk.turns)):
@@ -281,15 +302,18 @@ FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(
 )
 async def test_what_was_found_is_gone(recorded: Json, schedule: Schedule) -> None:
     context = [*CONTEXT, *INSTANCES, *recorded.get("context", [])]
+    replies = REPLIES | recorded.get("replies", {})
+    broken: Any = {int(number): shares for number, shares in recorded.get("broken", {}).items()}
     if "turns" not in recorded:
-        broken = {int(number): shares for number, shares in recorded.get("broken", {}).items()}
-        case = Case(context, recorded["answers"], REPLIES, broken=broken, is_upfront=recorded.get("upfront", False))
+        repair, is_upfront = recorded.get("repair", False), recorded.get("upfront", False)
+        case = Case(context, recorded["answers"], replies, repair, broken, is_upfront)
         await compare(case, [schedule])
         return
     cuts = {int(turn): events for turn, events in recorded.get("cuts", {}).items()}
     limits = {int(turn): most for turn, most in recorded.get("limits", {}).items()}
     forks, held = frozenset(recorded.get("forks", ())), frozenset(recorded.get("held", ()))
-    talk = Talk(context, recorded["turns"], REPLIES, held, cuts, forks=forks, limits=limits)
+    broken = {turn: {int(number): shares for number, shares in of.items()} for turn, of in broken.items()}
+    talk = Talk(context, recorded["turns"], replies, held, cuts, broken, forks, limits)
     await compare_talk(talk, schedule)
 
 

@@ -381,6 +381,40 @@ async def test_a_choice_that_was_made_is_not_made_again_whatever_had_arrived_of_
     assert [message["data"] for message in result.context if message.get("_call") == calls[1]] == [1]
 
 
+@pytest.mark.rule("L3", "O5")
+async def test_a_choice_is_the_same_though_only_the_second_attempt_starts_what_it_chose_beside() -> None:
+    log, go = list[Any](), asyncio.Event()
+    tools = toolbox(log)
+
+    @tools.tool
+    async def slow() -> str:
+        """Take long."""
+        await go.wait()
+        return "slow"
+
+    calls = [call(slow.name), call("step", value="†calls.0"), call("step", value="†state.a <|> †calls.1")]
+    text = json.dumps(answer(*calls, output=1), ensure_ascii=False)
+    listed = [text.index("}", text.index(f'"{value}')) + 1 for value in ("†calls.0", "†state.a")]
+
+    async def first(_request: Any) -> Any:
+        yield text[: listed[1]]
+        for _ in range(20):  # until the third has started
+            await asyncio.sleep(0)
+        yield "!"
+
+    async def second(_request: Any) -> Any:
+        yield text[: listed[0]]
+        go.set()
+        for _ in range(20):  # until the second has started
+            await asyncio.sleep(0)
+        yield "!"
+
+    runner = Agent(models.Scripted([first, second, text]), tools=tools)
+    async with asyncio.timeout(BOUND):
+        result = await runner.run([{"type": "state", "a": 1}], {"type": "integer"})
+    assert (result.output, log) == (1, [1, "slow"])
+
+
 @pytest.mark.rule("L3", "O9")
 async def test_a_choice_that_was_made_before_its_later_alternative_came_is_the_same_in_the_whole_answer() -> None:
     log, begun, tools = list[Any](), asyncio.Event(), Tools()

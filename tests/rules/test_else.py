@@ -417,8 +417,8 @@ async def test_the_failure_stays_in_events_in_errors_and_in_what_is_left() -> No
     assert mark == {"code": "activity", "error": ends_of_first[0].error.message, "outcome": "failed"}
 
 
-async def recorded(context: list[Json], entries: list[Json]) -> Result[Any]:
-    stream = Agent(None, tools=toolbox()).stream(context, record=entries.append)
+async def recorded(context: list[Json], entries: list[Json], tools: Tools | None = None) -> Result[Any]:
+    stream = Agent(None, tools=toolbox() if tools is None else tools).stream(context, record=entries.append)
     async with stream:
         async for _ in stream:
             pass
@@ -449,6 +449,28 @@ async def test_a_run_that_is_cut_anywhere_comes_to_the_same_and_makes_nothing_ag
             stood = any("_else" in text for text in done)
             assert ("bad" in log) is not stood
         assert not set(repeated) & set(done)
+
+
+@pytest.mark.rule("L8", "O9")
+async def test_a_failure_whose_replacement_its_path_can_not_take_counts_after_a_cut_too() -> None:
+    entries: list[Json] = []
+    tools, log = toolbox(), list[Any]()
+    tools.register("put", {"properties": {"_output": {}}, "_outputPath": "†input.items", "_outputMethod": "concat"})
+
+    def put() -> Any:
+        log.append("put")
+        raise ValueError("broken")
+
+    tools.activity("put", put)
+    plan = {"type": "plan", "plan": [call("put", _else="no list")], "output": "done"}
+    with pytest.raises(errors.PlanFailed, match="its '_else' failed, too") as first:
+        await recorded([DATA, plan], entries, tools)
+    crashed = [entry for entry in entries if entry.get("message", {}).get("type") != "error"]
+    assert len(crashed) == len(entries) - 1
+    for context in (first.value.result.context, recover_context(json.loads(json.dumps(crashed)))):
+        with pytest.raises(errors.PlanFailed, match="its '_else' failed, too"):
+            await Agent(None, tools=tools).resume(context)
+    assert log == ["put"]
 
 
 @pytest.mark.rule("L8", "T14")

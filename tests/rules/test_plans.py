@@ -51,6 +51,7 @@ async def test_a_call_that_reads_what_it_writes_is_a_cycle_only_where_nothing_st
     step = call("step", n="†state.n", _outputPath="†state.n")
     result = await run(answer(step), answer(output=1), tools=toolbox(log))
     assert isinstance(result.errors[0], errors.CyclicPlan)
+    assert str(result.errors[0]) == "tool 'step': it waits for itself: nothing else fills †state.n"
     result = await run(answer(step, output="†state.n"), context=[{"type": "state", "n": 1}], tools=toolbox(log))
     assert (result.output, log) == (2, [1])
 

@@ -125,6 +125,16 @@ class Node:
         number = place - len(self.expressions) - len(self.scopes)
         return self.after[number] if number >= 0 else None
 
+    def own_writes(self, reference: Reference) -> Sequence[Reference]:
+        """What it may write, where that meets a path that it reads: what it writes itself it doesn't wait for (O8)."""
+        return self.writes if self.writes and any_overlap(self.writes, reference) else ()
+
+    def is_to_bring(self, scope: Reference, reader: Node) -> bool:
+        """Whether it was to write what a call of its answer is handed, which is listed behind it (S8)."""
+        is_before = self.answer is reader.answer and self.number < reader.number
+        is_seen = self.instance in (None, reader.instance)
+        return is_before and is_seen and any(written.covers(scope) for written in self.writes)
+
     def writes_before(self, other: Node) -> bool:
         """Whether another call, listed behind it, writes only once it has: where it may write, too (O8)."""
         meets = any(any_overlap(self.writes, reference) for reference in other.writes)
@@ -137,17 +147,25 @@ class Node:
         return None if number < 0 else (number, self.index, -1)
 
     @property
+    def turns(self) -> Iterator[Node]:
+        """The calls of later attempts that it is taken for (L3)."""
+        node = self.turn
+        while node is not None:
+            yield node
+            node = node.turn
+
+    @property
     def last(self) -> Node:
         """What it is in the last answer that lists its call: there it stands among the writers of its path (L3, O8)."""
         last = self
-        while last.turn is not None:
-            last = last.turn
+        for turn in self.turns:
+            last = turn
         return last
 
 
 Waiter: TypeAlias = tuple[Node, int]
 Read: TypeAlias = Callable[..., Any]
-"""What a reference names for an instance; where a third argument is given, for the call of that rank (O8)."""
+"""What a reference names for an instance; for a call where its rank is given, and what it writes there itself (O8)."""
 ReadsParts: TypeAlias = Callable[..., bool]
 """Whether what it names are parts that calls behind that rank have filled in (O8)."""
 TURN = -1
@@ -167,7 +185,8 @@ class Known:
 
     def reads_parts(self, reference: Reference, node: Node) -> bool:
         """Whether a call reads what those listed behind it fill in part by part, for those before have left nothing."""
-        return node.rank is not None and self._reads_parts(reference, node.instance, node.rank)
+        rank = node.rank
+        return rank is not None and self._reads_parts(reference, node.instance, rank, node.own_writes(reference))
 
     def evaluate(
         self,
@@ -212,7 +231,9 @@ class Known:
     def read_path(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
         """What a path holds, for a reader as it is to read it; or MISSING."""
         rank = None if reader is None else reader.rank
-        return self._read(reference, instance) if rank is None else self._read(reference, instance, rank)
+        if reader is None or rank is None:
+            return self._read(reference, instance)
+        return self._read(reference, instance, rank, reader.own_writes(reference))
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .graph import Graph
-from .node import Node, Status
+from .node import ENDED, Node, Status
 from .reference import CALLS, PathTree, Reference, any_overlap
 
 
@@ -73,7 +73,7 @@ class _Judgement:
         self._leaving = _Writers(graph.nodes, lambda node: node.leaves)
         self._is_gate = is_gate
         self._decided: dict[int, CallFate] = {}
-        self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Mapping[Status, Node]]] = {}
+        self._memo: dict[tuple[int, Reference, str | None, bool], Mapping[Status, Sequence[Node]]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
         self._most_behind = _LEAST_BEHIND
@@ -132,12 +132,25 @@ class _Judgement:
             node = settled.popleft()
             if node.number not in self._decided:
                 parts = [self._fate_at(place, node) or _HELD_UP for place in sorted(node.unmet)]
-                self._decided[node.number] = _final_fate(min(parts, key=_gravity), node)
+                parts += self._failed_scopes(node)
+                self._decided[node.number] = _final_fate(_worst(parts) or _HELD_UP, node)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
                     self._open[dependent.number] -= 1
                     if self._open[dependent.number] == 0 and dependent.number not in self._decided:
                         settled.append(dependent)
+
+    def _failed_scopes(self, node: Node) -> Iterator[CallFate]:
+        """Why a call can't be made, whatever else it waits for: what it is handed has failed (S8)."""
+        for scope in node.scopes:
+            writers = self._writers_of(scope, node, is_scope=True)
+            fails = (writer for writer in writers.get(Status.WAITING, ()) if self._decided_as(writer) in _FAILING)
+            for writer in (*writers.get(Status.FAILED, ()), *fails):
+                if writer.is_to_bring(scope, node):
+                    yield CallFate(Fate.FAILED, (scope,), (writer,))
+
+    def _decided_as(self, node: Node) -> Fate | None:
+        return self._decided[node.number].fate if node.number in self._decided else None
 
     def _break_cycle(self, node: Node) -> list[Node]:
         visited: dict[int, Node] = {}
@@ -175,8 +188,8 @@ class _Judgement:
                 fates = [self._fate(option, node, place) for option in options]
                 return max((fate for fate in fates if fate is not None), key=_gravity, default=None)
             case Each(parts=parts):
-                fates = [self._fate(part, node, place) for part in parts]
-                return min((fate for fate in fates if fate is not None), key=_gravity, default=None)
+                fates = (self._fate(part, node, place) for part in parts)
+                return _worst([fate for fate in fates if fate is not None])
             case Reference():
                 outlook = self._outlook(expression, node, place)
                 return self._fate_behind(outlook) if isinstance(outlook, _Behind) else outlook
@@ -213,35 +226,49 @@ class _Judgement:
         if self._is_gate(reference) and not is_scope:
             is_open = self._graph.known.value(reference, node) is not MISSING
             return None if is_open else CallFate(Fate.PROPOSAL, (reference,))
-        waiting, first = self._writers_of(reference, node, is_scope=is_scope)
+        writers, is_own = self._writers_of(reference, node, is_scope=is_scope), bool(node.own_writes(reference))
+        if is_own and reference.kind != CALLS:
+            writers = {
+                status: [other for other in of_it if not _is_own(other, node)] for status, of_it in writers.items()
+            }
+        waiting = writers.get(Status.WAITING, ())
+        first = {status: of_it[0] for status, of_it in writers.items() if of_it}
         is_there = is_scope or self._graph.known.value(reference, node) is not MISSING
         if is_there:
             last = inf if self._graph.known.reads_parts(reference, node) else node.number
-            waiting = tuple(writer for writer in waiting if writer.number < last and writer is not node)
+            waiting = [writer for writer in waiting if writer.number < last]
             # A value that a call is to replace that is held, or ends with its items, is not the one to read.
             first = {status: call for status, call in first.items() if status in _REPLACING and call.number < last}
             if not (waiting or first):
                 return None
-        needs_none = is_there or bool(_TO_WRITE & first.keys())
-        return _Behind(reference, waiting, needs_none) if waiting else _hopeless_fate(reference, first)
+        if waiting:
+            return _Behind(reference, tuple(waiting), is_there or bool(_TO_WRITE & first.keys()))
+        fate = _hopeless_fate(reference, first)
+        return CallFate(Fate.CYCLE, (reference,), (node,)) if is_own and fate.fate is Fate.DEAD else fate
 
-    def _writers_of(
-        self, reference: Reference, node: Node, *, is_scope: bool
-    ) -> tuple[tuple[Node, ...], Mapping[Status, Node]]:
-        """The calls that may write a path: those that wait, the first of them, and the first of each other status."""
-        key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance, is_scope)
+    def _writers_of(self, reference: Reference, node: Node, *, is_scope: bool) -> Mapping[Status, Sequence[Node]]:
+        """The calls that may write a path, by their status, in their order; of very many, the first of each."""
+        key = (id(node.answer), reference, node.instance, is_scope)
         if key not in self._memo:
             leaving = self._leaving.of(reference, node.instance) if is_scope else []
-            writers = sorted((*self._candidates(reference, node), *leaving), key=lambda writer: writer.number)
-            waiting = [writer for writer in writers if writer.status is Status.WAITING][: self._most_behind]
-            self._memo[key] = tuple(waiting), {writer.status: writer for writer in reversed(writers)}
+            by_status = self._memo[key] = defaultdict[Status, list[Node]](list)
+            for writer in sorted((*self._candidates(reference, node), *leaving), key=lambda writer: writer.number):
+                if len(by_status[writer.status]) < self._most_behind:
+                    by_status[writer.status].append(writer)
         return self._memo[key]
 
     def _candidates(self, reference: Reference, node: Node) -> list[Node]:
         if reference.kind != CALLS:
-            return self._writers.of(reference, node.instance)
+            writers = self._writers.of(reference, node.instance)
+            # What has ended of an earlier answer was of that alone: what it has left is there, or never will be.
+            return [writer for writer in writers if writer.answer is node.answer or writer.status not in ENDED]
         target = node.answer.named(reference)
         return [target] if target is not None and target.status is not Status.DONE else []
+
+
+def _is_own(writer: Node, node: Node) -> bool:
+    """Whether a writer is the call itself, or writes behind what that writes there: it isn't waited for (O8)."""
+    return writer.last is node.last or (writer.number > node.number and node.writes_before(writer))
 
 
 _MOST_LOOKED_AT = 2_000
@@ -274,8 +301,14 @@ def _final_fate(verdict: CallFate, node: Node) -> CallFate:
     return CallFate(Fate.FAILED, nodes=(node,)) if node.awaits_else and is_open else verdict
 
 
+def _worst(fates: Sequence[CallFate]) -> CallFate | None:
+    """What decides of what is read without an alternative: a call that is skipped, before what is worse (C10)."""
+    return next(filter(_is_skipped_call, fates), None) or min(fates, key=_gravity, default=None)
+
+
 def _is_skipped_call(verdict: CallFate) -> bool:
-    return verdict.fate is Fate.SKIPPED and all(reference.kind == CALLS for reference in verdict.references)
+    kinds = {reference.kind for reference in verdict.references}
+    return verdict.fate is Fate.SKIPPED and kinds == {CALLS}
 
 
 def _hopeless_fate(reference: Reference, writers: Mapping[Status, Node]) -> CallFate:
@@ -290,6 +323,7 @@ def _gravity(verdict: CallFate) -> Fate:
 
 
 _REPLACING = frozenset({Status.READY, Status.HELD})
+_FAILING = frozenset({Fate.CYCLE, Fate.DEAD, Fate.FAILED})
 _TO_WRITE = frozenset({Status.READY, Status.HELD, Status.OWED})
 """What a call is that may write a path, and waits for nothing in this tick but those that write there before it."""
 _FATES = (

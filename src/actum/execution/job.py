@@ -90,6 +90,8 @@ class _Rare:
     """Whether it refers to calls listed before it alone, and so do these (see `attempts`)."""
     digest: str = ""
     """The digest of all that was authored of it, once it was asked for (see `attempts`)."""
+    alone: str = ""
+    """The same without the places of those that it refers to."""
     maker: str = ""
     """The digest of the saved request that has carried it out, where one has."""
     followers: Sequence[Job] = ()

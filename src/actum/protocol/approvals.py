@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-from ..dataflow.expression import template
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.expression import escape, template
+from ..dataflow.reference import SIGIL, Reference, ReferenceSyntax
 from ..errors import IdeaError, InvalidParameters, NotWaiting
-from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
+from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, leaves_of, nests_within, with_texts
 from ..schema.validator import Validator
 from .call import ELSE, WHEN, Call
 from .context import Context
@@ -96,8 +96,11 @@ class Asked(Call):
         return shown | ({"derived": list(self.derived)} if self.derived else {})
 
 
-def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
+def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any], *, has_values: bool = True) -> Call:
     """The call that an approver lets run, without its condition, which has been evaluated, and an unchanged `_else`.
+
+    Where the call that was asked about `has_values`, what another takes over of these is data, whatever it says: a
+    reference in it is none (E1, L6).
 
     Raises:
         InvalidParameters: it isn't a call, or has another condition.
@@ -107,7 +110,16 @@ def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
     if not nests_within(reply, MAX_WRITTEN_DEPTH):
         raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
     unchanged = {key for key in _AS_AUTHORED if key in call and call[key] == reply.get(key)}
-    return Call({key: value for key, value in reply.items() if key not in unchanged})
+    instead = Call({key: value for key, value in reply.items() if key not in unchanged})
+    if not has_values or instead == {key: value for key, value in call.items() if key not in unchanged}:
+        return instead
+    parameters = {key: value for key, value in call.items() if not key.startswith("_")}
+    texts = {leaf for _, leaf in leaves_of(parameters) if isinstance(leaf, str) and SIGIL in leaf}
+    literal = {
+        key: with_texts(value, lambda text: escape(text) if text in texts else text)
+        for key, value in instead.parameters.items()
+    }
+    return Call({**instead, **literal}) if texts else instead
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
@@ -317,7 +329,8 @@ def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:
         IdeaError: it can't, and why.
     """
     try:
-        instead = reply_to((held.shown or {}).get("call", held.call), reply)
+        shown = (held.shown or {}).get("call")
+        instead = reply_to(held.call if shown is None else shown, reply, has_values=shown is not None)
     except InvalidParameters as error:
         raise IdeaError(f"{of}: {error.message}") from None
     if (complaint := _complaint(held, instead)) is not None:
@@ -331,10 +344,10 @@ def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:
     if held.takes is None or replacement.get("_tool") != held.call.get("_tool") or "_with" in replacement:
         return None
     try:
-        refers = bool(template(parameters).expressions)
+        parsed = template(parameters)
     except ReferenceSyntax as error:
         return str(error)
-    return None if refers else Validator(held.takes).complaint(parameters)
+    return None if parsed.expressions else Validator(held.takes).complaint(parsed.value)
 
 
 def opened(context: Context | Iterable[JsonObject], gate: str, value: Any = True) -> Context:

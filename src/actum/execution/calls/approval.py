@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -44,7 +45,7 @@ class Approvals:
         if decision is None and job.parent is not None:  # a plan that was judged as a whole, its items unseen
             whole = decisions.find(job.parent.of, job.parent.call)
             if whole is not None and (whole.ruling == "deny" or (whole.ruling == "approve" and whole.shown is None)):
-                return whole
+                return replace(whole, replacement=None)
         return decision
 
     def is_about(self, job: Job) -> bool:
@@ -69,7 +70,8 @@ class Approvals:
         is_of = approved is not None and approved.is_of(await self.seal(job.tool, call))
         if approved is not None and is_of and (approved.replacement or approved.holds_for(call, context)):
             job.approval = approved
-            return call
+            # What replaces a call is in its plan; what replaces one for an item comes now that its values are there.
+            return call if job.parent is None or approved.replacement is None else Call(approved.replacement)
         if is_elsewhere(job.tool):
             return None  # who makes it decides on it, too
         if self.approve is not None:
@@ -115,28 +117,22 @@ class Approvals:
         Raises:
             CallError: the other call is not one that can run here.
         """
-        replacement = with_else(replacement, job.call)
-        changed = self._admit(replacement, job, Node(-1, job.node.answer, job.node.index))
+        replacement, answer = with_else(replacement, job.call), job.head.node.answer
+        changed = self._admit(replacement, job, Node(-1, answer, job.head.node.index))
         known = self._ground.graph.known
-        values = [known.evaluate(expr, job.node.answer, changed.node.instance) for expr in changed.node.expressions]
+        values = [known.evaluate(expr, answer, changed.node.instance) for expr in changed.node.expressions]
         if any(value is MISSING for value in values):
             raise UnresolvedReference(
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
             )
-        self._ground.journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
+        decision = self.decision(job)
+        if decision is None or decision.replacement != changed.call:
+            self._ground.journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
         authored_digest(job, self._ground.jobs)  # before it is another: a corrected answer repeats what was planned
         if changed.node.instance != job.node.instance:
             self._ground.graph.withdraw(job.node)  # nobody waits any more for what it would have written there
         _replace_call(job, changed)
         return values
-
-    def as_decided(self, item: Job) -> Job:
-        """The call for an item, or the one that was approved in its place before this run."""
-        decision = self.decision(item)
-        if decision is not None and decision.replacement is not None:
-            _replace_call(item, self._admit(Call(decision.replacement), item, item.node))
-            item.node.writes = ()
-        return item
 
     def _admit(self, call: Call, job: Job, node: Node) -> Job:
         return admit(call, self._ground, node, job.script)
@@ -172,6 +168,7 @@ def _replace_call(job: Job, changed: Job) -> None:
         raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
     job.is_edited = True
     job.call, job.tool, job.template, job.is_final = changed.call, changed.tool, changed.template, changed.is_final
+    job.computes, job.optional = changed.computes, changed.optional
     job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
     if job.parent is None:
         job.path, job.method, job.otherwise = changed.path, changed.method, changed.otherwise

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, Template, references, with_changed_references
@@ -159,24 +159,40 @@ def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job]
     """What two equal calls share: all that was authored, with `†calls.N` read as the call that it means.
 
     Of equal calls only the place tells which is meant, and an attempt that takes one over keeps it (C9): of those that
-    are `is_placed`, it counts.
+    are `is_placed`, it counts, but in a choice, which may have been made before that call was started.
     Worked out once for a call, and without recursion: a chain may be long. That of a call in whose place another was
     approved stays that of what was planned.
     """
-    if job.is_edited and job.digest:
-        return job.digest
-    stack = [job]
-    while stack:
-        if missing := [target for target in _targets(stack[-1], jobs) if not target.digest]:
-            stack += missing
-        else:
-            top = stack.pop()
-            is_known = top is job or is_placed(top)
-            top.digest = sha256(_meaning(top, jobs, is_placed, is_known=is_known).encode()).hexdigest()
+    if not job.alone:
+        _digest_all(job, jobs, "alone", lambda _: False)
+    if not (job.is_edited and job.digest):
+        _digest_all(job, jobs, "digest", is_placed)
     return job.digest
 
 
-def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool], *, is_known: bool) -> str:
+def _digest_all(
+    job: Job, jobs: Mapping[int, Job], name: Literal["digest", "alone"], is_placed: Callable[[Job], bool]
+) -> None:
+    """Work out a digest of a call, and those that are missing of the calls that it refers to."""
+    stack = [job]
+    while stack:
+        if missing := [target for target in _targets(stack[-1], jobs) if not getattr(target, name)]:
+            stack += missing
+        else:
+            top = stack.pop()
+            is_known = name == "digest" and (top is job or is_placed(top))
+            meaning = _meaning(top, jobs, name, is_placed, is_known=is_known)
+            setattr(top, name, sha256(meaning.encode()).hexdigest())
+
+
+def _meaning(
+    job: Job,
+    jobs: Mapping[int, Job],
+    name: Literal["digest", "alone"],
+    is_placed: Callable[[Job], bool],
+    *,
+    is_known: bool,
+) -> str:
     """What was authored of a call; `is_known` if what it reads of later calls has come."""
     choices = {reference for expr, _ in job.authored if isinstance(expr, First) for reference in references(expr)}
 
@@ -189,7 +205,10 @@ def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool]
             authored = target.script.calls[target.node.index]  # also where an approver has written another in its place
             words = f"{encode(authored, sort_keys=True)} +{target.node.index - job.node.index}"
             return Reference(CALLS, (words, *reference.path[1:]))
-        meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
+        if reference in choices:
+            meaning = target.alone
+        else:
+            meaning = f"{target.digest} {target.place}" if is_placed(target) else getattr(target, name)
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}

@@ -36,6 +36,8 @@ def stall_error(verdict: CallFate, job: Job, jobs: Mapping[int, Job], journal: J
     """The structural error of a call whose references will not resolve."""
     tool = job.tool.name if job.call.tool else None
     match verdict.fate:
+        case Fate.CYCLE if verdict.references:
+            return CyclicPlan(f"it waits for itself: nothing else fills {verdict.references[0]}", tool=tool)
         case Fate.CYCLE:
             elements = [node for node in verdict.nodes if node.index != NO_ELEMENT]
             names = [_name_of(node, jobs) for node in elements[:_MOST_NAMED]]
@@ -84,11 +86,8 @@ def check_scopes(job: Job, failed: Sequence[Node]) -> None:
     """
     node = job.node
     for writer in (writer.last for writer in failed) if node.scopes else ():
-        is_listed_before = writer.answer is node.answer and writer.number < node.number
-        if not is_listed_before or writer.instance not in (None, node.instance):
-            continue
         for scope in node.scopes:
-            if any(written.covers(scope) for written in writer.writes):
+            if writer.is_to_bring(scope, node):
                 cause = f"{describe_element(writer, None)}, {_how_ended(writer)}"
                 raise UnresolvedReference(
                     f"its scope {str(scope)[1:]!r} was to come from {cause}", tool=job.tool.name

@@ -193,7 +193,7 @@ class Endings:
         assert batch is not None  # nothing else leads to items
         jobs = _jobs(job, items, self._ground.graph.node)
         before = self.before.pop(job.place, None) or ItemResults()
-        batch.jobs += map(self._approvals.as_decided, jobs) if self._ground.journal.decisions.by_place else jobs
+        batch.jobs += jobs
         batch.open, batch.recorded = len(batch.jobs), before.recorded
         for item, as_filled in zip(batch.jobs, items, strict=True):
             if self._stands(item, batch, before):

@@ -192,7 +192,7 @@ def _next_step(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
             return _judge_condition(job, job.condition, _compute_values(job, values, budget))
         if job.batch is not None:
             return list(_make_items(job, job.batch, values, budget))
-        return resolve_call(job, _compute_values(job, values, budget) if job.computes else values, budget)
+        return resolve_call(job, values, budget)
     except ActumError as error:
         return error
 
@@ -201,9 +201,11 @@ def resolve_call(job: Job, values: Sequence[Any], budget: Budget) -> Call:
     """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
 
     Raises:
-        InvalidParameters: the parameters don't fit the tool's schema, or nest too deep.
+        InvalidParameters: the parameters don't fit the tool's schema, nest too deep, or can't be computed.
         LimitExceeded: the run can't afford the values.
     """
+    if job.computes:
+        values = _compute_values(job, values, budget)
     if values:
         budget.take_parameters(values, job.tool.name)
     parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])

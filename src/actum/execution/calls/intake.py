@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...dataflow.expression import MISSING
 from ...dataflow.node import NO_ELEMENT, Answer, Node, Status
-from ...errors import ActumError, InvalidParameters, InvalidResult, LimitExceeded
+from ...errors import ActivityError, ActumError, InvalidParameters, InvalidResult, LimitExceeded
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ...protocol.context import is_url
-from ...protocol.message import RETURNED
+from ...protocol.message import OUTCOME, RETURNED
 from ...protocol.tool import EXPECTS
 from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
 from ..job import Failure, Job
@@ -123,15 +123,16 @@ class Intake:
         for index, (call, end) in enumerate(zip(plan.calls, plan.ends, strict=True)):
             if end.items is not None:
                 self._readiness.endings.before[script.place(index)] = end.items
-            if end.status is not None or (end.unusable is not None and self._effects(call) != "none"):
+            if end.status is not None or (end.failure is not None and self._effects(call) != "none"):
                 node = self._list_node(script, index)
                 job = self._note_ended(call, node, script)
                 node.is_uncertain = end.replaced.get("outcome") == "unknown"
                 node.has_value = call.has_value
-                if end.unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
+                if end.failure is not None and job is not None:  # it was made, and is not made again for that (C15)
                     job.has_begun = True
-                    error = InvalidResult(end.unusable["error"])
-                    self._readiness.endings.refuse(job, error, end.unusable.get(RETURNED, MISSING))
+                    words, outcome = end.failure["error"], end.failure.get(OUTCOME)
+                    error = InvalidResult(words) if outcome == "unusable" else ActivityError(words, outcome=outcome)
+                    self._readiness.endings.refuse(job, error, end.failure.get(RETURNED, MISSING))
                 else:
                     self._ground.graph.settle(node, end.status or Status.FAILED, end.value, end.written)
                     if node.status is Status.FAILED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -169,7 +170,7 @@ _UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
 def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
     """The failures because of which the output is withheld.
 
-    Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
+    Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that only
     excused calls have failed for, but for what the output itself reads without an alternative (O7).
     """
     if not ground.failures:
@@ -190,9 +191,14 @@ def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
 
 def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
     """Every expression that calls have read or the output reads, with its answer and its instance."""
+    made: dict[int, Job] = {}
+    for job in ground.jobs.values():
+        for turn in job.node.turns:
+            made.setdefault(turn.number, job)
     for job in ground.jobs.values():
         if job.parent is None:
-            yield from ((expr, job.script, job.node.instance) for expr in _read_by(job))
+            read = _read_by(job, made.get(job.node.number, job))
+            yield from ((expr, job.script, job.node.instance) for expr in read)
     yield from ((expr, wanted.script, None) for expr in wanted.output.expressions)
     for index, call in enumerate(wanted.script.calls):
         node = wanted.script.nodes.get(index)
@@ -206,9 +212,13 @@ def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Scri
 _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
 
 
-def _read_by(job: Job) -> Iterator[Expression]:
-    """What a call has read, or will once it is decided on or paid; of one that isn't made, what decided that (C10)."""
-    if job.node.status not in _READERS or (job.batch is not None and not _makes_any(job.batch)):
+def _read_by(job: Job, made: Job) -> Iterator[Expression]:
+    """What a call has read, or will once it is decided on or paid; of one that isn't made, what decided that (C10).
+
+    What is `made` is the same call of the first attempt that had started it (L3): perhaps as its approver says (L6).
+    """
+    is_replaced = made is not job and made.is_edited
+    if is_replaced or job.node.status not in _READERS or (made.batch is not None and not _makes_any(made.batch)):
         conditions = (job.condition, None if job.batch is None else job.batch.condition)
         yield from (expr for condition in conditions if condition is not None for expr in condition.expressions)
         yield from () if job.batch is None else job.batch.items.expressions
@@ -222,8 +232,8 @@ _READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD, Status.OWED})
 
 
 def _makes_any(batch: Batch) -> bool:
-    """Whether a call is made for any item at all."""
-    return any(item.node.status is not Status.SKIPPED for item in batch.jobs)
+    """Whether a call is made for any item as it was authored."""
+    return any(item.node.status is not Status.SKIPPED and not item.is_edited for item in batch.jobs)
 
 
 def _parts(expression: Expression) -> Iterator[Expression]:
@@ -260,12 +270,17 @@ class _Failed:
 
 
 def _spread(excused: set[str], failed: _Failed) -> None:
-    """Excuse the failures because of which excused calls have failed."""
-    waiting = list(excused)
-    while waiting:
-        job = failed.jobs[waiting.pop()]
+    """Excuse the failures that no call has failed for but excused ones."""
+    causes: dict[str, set[str]] = {}
+    dependents: defaultdict[str, set[str]] = defaultdict(set)
+    for of, job in failed.jobs.items():
         if job is not None and not job.has_begun:
             read = (ref for expression, _ in job.authored for ref in references(expression))
-            causes = failed.sources_of(read, job.script) - excused
-            excused |= causes
-            waiting += causes
+            causes[of] = failed.sources_of(read, job.script) - {of}
+            for cause in causes[of]:
+                dependents[cause].add(of)
+    waiting = list(excused)
+    while waiting:
+        more = {cause for cause in causes.get(waiting.pop(), ()) if dependents[cause] <= excused} - excused
+        excused |= more
+        waiting += more

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
-from ...dataflow.reference import CALLS, PathTree, Reference, call_index, overlaps
+from ...dataflow.reference import CALLS, PathTree, Reference, any_overlap, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
 from ...protocol.applying import Rank, applied, listed_rank, moved_ranks, rank_in, rank_of, separates
 from ...protocol.call import Call, Place
@@ -84,17 +84,17 @@ class Landed:
             for note in self._notes.inside(Reference(kind)):
                 note.is_disordered = False
 
-    def shows_later(self, reference: Reference, rank: Rank) -> bool:
+    def shows_later(self, reference: Reference, rank: Rank, *, is_own: bool = False) -> bool:
         """Whether what stands at a path isn't what a call of this rank is to read: one listed later has written there.
 
-        Where nothing stood there before the only write, that is what the call waited for.
+        Where nothing stood there before the only write, that is what the call waited for, if it doesn't write there.
         """
         above, note = self._notes.around(reference)
         if any(upper.here_rank > rank for upper in above):
             return True
         if note is None or note.below_rank <= rank:
             return False
-        return not (
+        return is_own or not (
             note.count == 1
             and note.here_rank == note.below_rank
             and note.is_fresh
@@ -152,22 +152,28 @@ class Folding:
                 self._landed.order(reference.kind)
         return self._memory
 
-    def read(self, reference: Reference, instance: str | None, rank: Rank | None) -> Any:
-        """What a reference names; for a call of a rank, what it is to read there."""
+    def read(self, reference: Reference, instance: str | None, rank: Rank | None, own: Sequence[Reference] = ()) -> Any:
+        """What a reference names; for a call of a rank, what it is to read there (see `last_read`)."""
         memory = self.in_order([reference])
-        if rank is not None and self._landed.shows_later(reference, rank):
-            memory = self._fold_in_order(reference.kind, self.last_read(reference, instance, rank)[0])
+        if rank is not None and self._landed.shows_later(reference, rank, is_own=bool(own)):
+            memory = self._fold_in_order(reference.kind, self.last_read(reference, instance, rank, own)[0])
         return memory.read(reference, instance)
 
-    def reads_parts(self, reference: Reference, instance: str | None, rank: Rank) -> bool:
+    def reads_parts(
+        self, reference: Reference, instance: str | None, rank: Rank, own: Sequence[Reference] = ()
+    ) -> bool:
         """Whether a call of this rank reads at a path what those behind it have filled in part by part."""
-        return self._landed.shows_later(reference, rank) and self.last_read(reference, instance, rank)[1]
+        is_later = self._landed.shows_later(reference, rank, is_own=bool(own))
+        return is_later and self.last_read(reference, instance, rank, own)[1]
 
-    def last_read(self, reference: Reference, instance: str | None, rank: Rank) -> tuple[Rank, bool]:
+    def last_read(
+        self, reference: Reference, instance: str | None, rank: Rank, own: Sequence[Reference] = ()
+    ) -> tuple[Rank, bool]:
         """The rank of the last call whose writes a call reads at a path, and whether it has filled in a part alone.
 
         It is the reader's own, where that is enough. Where nothing is there then, it is that of the first behind it
-        that has written there, or, where that has filled in a part alone, of the last.
+        that has written there, or, where that has filled in a part alone, of the last; but for those that write behind
+        what the reader writes there itself, at `own`.
         """
         if self._fold_in_order(reference.kind, rank).read(reference, instance) is not MISSING:
             return rank, False
@@ -175,6 +181,8 @@ class Folding:
         for index, message in enumerate(self._messages):
             writer = self.listed(message) if kind_of(message, self.data_kinds) == reference.kind else None
             if writer is None or writer <= rank or (write := write_of(message, index, self.data_kinds)) is None:
+                continue
+            if own and instance in (None, write.instance) and any_overlap(own, write.reference):
                 continue
             if overlaps(write.reference, reference):
                 later[writer] = write.reference != reference and reference.covers(write.reference)
@@ -261,11 +269,11 @@ class Folding:
 
     def _fold_all(self) -> None:
         """Fold the messages that a run begins with, and note what calls had written (M6, O8)."""
+        self._ranks = moved_ranks(self._messages)
         if not any("_call" in message for message in self._messages):
             for index, message in enumerate(self._messages):
                 absorb(self._memory, message, index, self.data_kinds)
             return
-        self._ranks = moved_ranks(self._messages)
         held: set[Any] = set()
         others = ((at, it) for at, it in enumerate(self._messages, 1) if listed_rank(it, self._ranks) is None)
         begin = max((at for at, message in others if separates(message, held)), default=0)

@@ -112,16 +112,19 @@ class Journal:
         self.instances = self.context().instances
         self.crossing.forget()
 
-    def read(self, reference: Reference, instance: str | None, rank: Rank | None = None) -> Any:
+    def read(
+        self, reference: Reference, instance: str | None, rank: Rank | None = None, own: Sequence[Reference] = ()
+    ) -> Any:
         """What a reference names for a call of that instance; a gate as it was when the run began (C7).
 
-        For a call of a rank it is what is there without what calls listed behind it have left (O8).
+        For a call of a rank it is what is there without what calls listed behind it have left (O8), and without what
+        they have left behind what it writes at `own`.
         """
         if reference.kind == RESULTS:
             return self._result(reference)
         if is_gate(reference):
             return self._gates.read(reference, instance)
-        return self.folding.read(reference, instance, rank)
+        return self.folding.read(reference, instance, rank, own)
 
     def move(self, place: Place, answer: int, index: int) -> None:
         """Let a call be listed where a corrected answer lists it (L3, O8)."""

@@ -44,8 +44,8 @@ class CallEnd:
     written: Sequence[Reference] = ()
     replaced: JsonObject = field(default_factory=dict[str, Any])
     """How it has failed, where its `_else` stands for it (C14)."""
-    unusable: JsonObject | None = None
-    """Its error where its result can't be used and no answer has come since (C15)."""
+    failure: JsonObject | None = None
+    """Its error where it was carried out, no result of it can be used, and no answer has come since (C14, C15)."""
     items: ItemResults | None = None
     """The results of its calls for single items, where it is for all and not done."""
 
@@ -146,11 +146,11 @@ class _Ending:
             value = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
             written = [outcome.written for outcome in outcomes if outcome.written is not None]
             return CallEnd(Status.DONE, value, written, self._replaced_failure(place))
-        # Where it was carried out, its path couldn't take what it returned.
+        # Where it has left something, its path couldn't take what it returned, or what stood for its failure.
         has_failed = "_call" not in last if outcomes else is_told
-        unusable = last if not is_told and last.get(OUTCOME) == "unusable" else None
+        is_final = has_failed or last.get(OUTCOME) == "unusable"
         status = Status.FAILED if has_failed else None
-        return CallEnd(status, unusable=unusable, items=self._items_by_call.get(place))
+        return CallEnd(status, failure=last if is_final and not is_told else None, items=self._items_by_call.get(place))
 
     def _replaced_failure(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""

@@ -114,10 +114,10 @@ class _Run:
 
         A call that an earlier attempt of an answer had started and that has failed is not in its plan: it is not made
         again beside the one that the model has written in its stead, and the model is told of it. Nor is one made again
-        that was carried out with a result that can't be used (C15).
+        that was carried out with a result that can't be used, or has left a value that its path couldn't take (C15).
         """
         plans: defaultdict[int, list[JsonObject]] = defaultdict(list)
-        errors = [error for error in self.failed.values() if error.get(OUTCOME) == "unusable"]
+        errors = [error for of, error in self.failed.items() if error.get(OUTCOME) == "unusable" or self.has_done(of)]
         for number, answer in sorted(self.answers.items()):
             for place in [place for place in answer.kept if str(place) in self.failed]:
                 del answer.kept[place]
