@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Call, Context, Result, Tools, approvals, errors, models
+from actum import HOLD, Agent, Call, Context, Result, Tools, approvals, errors, events, models
 from actum.protocol.approvals import Asked
 
 from .scripts import Json, answer, call, plan_fails
@@ -233,3 +234,25 @@ async def test_what_an_edited_call_takes_over_is_data_whatever_it_says(is_later:
             decided = approvals.decided(held, pending.of, "approve", replacement=edited(pending.call))
             await desk.agent(approve=False).resume(stored(decided))
         assert desk.sent == [f"2 {HOSTILE}"]
+
+
+@pytest.mark.rule("O8")
+async def test_what_an_approver_refers_to_is_read_as_the_call_would_read_it() -> None:
+    desk, written = Desk(), asyncio.Event()
+
+    async def approve(call: Call, *_: object) -> Any:
+        if call.tool == "send":
+            await written.wait()
+            return Call(call, to="†state.name")
+        return True
+
+    runner = desk.agent()
+    runner.approve = approve
+    runner.tools.register("put", {"properties": {"_output": {}}, "_outputPath": "†state.name"})
+    runner.tools.activity("put", lambda: "late")
+    context = [{"type": "state", "name": "early"}, *plan(call("send", to="x"), call("put"), output="†calls.0")]
+    async with asyncio.timeout(20), runner.stream(context) as stream:
+        async for event in stream:
+            if isinstance(event, events.CallFinished) and event.call.tool == "put":
+                written.set()
+    assert desk.sent == ["early"]

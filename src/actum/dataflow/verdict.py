@@ -52,6 +52,8 @@ class _Behind:
     nodes: tuple[Node, ...]
     needs_none: bool = False
     """Whether it goes on whatever becomes of them: there is a value, or one to come, or it needs none."""
+    failed: Node | None = None
+    """A call that has failed to fill it, which counts where these are skipped."""
 
 
 _Outlook: TypeAlias = "CallFate | _Behind"
@@ -201,9 +203,9 @@ class _Judgement:
         refs = () if outlook.reference is None else (outlook.reference,)
         if verdict.fate is Fate.FREE or (outlook.needs_none and verdict.fate not in {Fate.OWED, Fate.PROPOSAL}):
             return CallFate(Fate.FREE)  # once that has gone on, or has ended, it is seen what becomes of this one
-        if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
+        if verdict.fate in {Fate.OWED, Fate.PROPOSAL} or (verdict.fate is Fate.SKIPPED and outlook.failed is None):
             return CallFate(verdict.fate, refs)
-        return CallFate(Fate.FAILED, refs, (blocker,))
+        return CallFate(Fate.FAILED, refs, (blocker if verdict.fate in _FAILING else outlook.failed or blocker,))
 
     def _blockers(self, node: Node) -> list[Node]:
         outlooks = (outlook for outlook in self._outlooks(node) if isinstance(outlook, _Behind))
@@ -242,7 +244,8 @@ class _Judgement:
             if not (waiting or first):
                 return None
         if waiting:
-            return _Behind(reference, tuple(waiting), is_there or bool(_TO_WRITE & first.keys()))
+            needs_none = is_there or bool(_TO_WRITE & first.keys())
+            return _Behind(reference, tuple(waiting), needs_none, first.get(Status.FAILED))
         fate = _hopeless_fate(reference, first)
         return CallFate(Fate.CYCLE, (reference,), (node,)) if is_own and fate.fate is Fate.DEAD else fate
 

@@ -117,10 +117,10 @@ class Approvals:
         Raises:
             CallError: the other call is not one that can run here.
         """
-        replacement, answer = with_else(replacement, job.call), job.head.node.answer
-        changed = self._admit(replacement, job, Node(-1, answer, job.head.node.index))
-        known = self._ground.graph.known
-        values = [known.evaluate(expr, answer, changed.node.instance) for expr in changed.node.expressions]
+        reader, known = job.head.node, self._ground.graph.known
+        changed = self._admit(with_else(replacement, job.call), job, Node(-1, reader.answer, reader.index))
+        instance = changed.node.instance
+        values = [known.evaluate(expr, reader.answer, instance, reader) for expr in changed.node.expressions]
         if any(value is MISSING for value in values):
             raise UnresolvedReference(
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
