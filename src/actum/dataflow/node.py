@@ -147,27 +147,19 @@ class Node:
         return None if number < 0 else (number, self.index, -1)
 
     @property
-    def turns(self) -> Iterator[Node]:
-        """The calls of later attempts that it is taken for (L3)."""
-        node = self.turn
-        while node is not None:
-            yield node
-            node = node.turn
-
-    @property
     def last(self) -> Node:
         """What it is in the last answer that lists its call: there it stands among the writers of its path (L3, O8)."""
         last = self
-        for turn in self.turns:
-            last = turn
+        while last.turn is not None:
+            last = last.turn
         return last
 
 
 Waiter: TypeAlias = tuple[Node, int]
 Read: TypeAlias = Callable[..., Any]
-"""What a reference names for an instance; for a call where its rank is given, and what it writes there itself (O8)."""
+"""What a reference names for an instance; where a third argument is given, for that call (O8)."""
 ReadsParts: TypeAlias = Callable[..., bool]
-"""Whether what it names are parts that calls behind that rank have filled in (O8)."""
+"""Whether what it names for a call are parts that calls behind it have filled in (O8)."""
 TURN = -1
 """What a call waits for that has been carried out, and is to write after those listed before it."""
 
@@ -185,8 +177,7 @@ class Known:
 
     def reads_parts(self, reference: Reference, node: Node) -> bool:
         """Whether a call reads what those listed behind it fill in part by part, for those before have left nothing."""
-        rank = node.rank
-        return rank is not None and self._reads_parts(reference, node.instance, rank, node.own_writes(reference))
+        return node.rank is not None and self._reads_parts(reference, node.instance, node)
 
     def evaluate(
         self,
@@ -230,10 +221,8 @@ class Known:
 
     def read_path(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
         """What a path holds, for a reader as it is to read it; or MISSING."""
-        rank = None if reader is None else reader.rank
-        if reader is None or rank is None:
-            return self._read(reference, instance)
-        return self._read(reference, instance, rank, reader.own_writes(reference))
+        has_rank = reader is not None and reader.rank is not None
+        return self._read(reference, instance, reader) if has_rank else self._read(reference, instance)
 
 
 T = TypeVar("T")

@@ -96,6 +96,8 @@ class _Rare:
     """The digest of the saved request that has carried it out, where one has."""
     followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for the end of this one (L3)."""
+    taken_over: Job | None = None
+    """The same call in an earlier attempt, which had started it (L3)."""
 
 
 @dataclass(eq=False)
@@ -413,6 +415,20 @@ class Failure(NamedTuple):
         """The error as the model that plans a sealed run may be told it (S10)."""
         is_safe = self.refused is not None or isinstance(self.error, NotAsExpected)
         return self.error.message if is_safe else f"it failed: {code_of(self.error)}"
+
+
+def as_made(job: Job) -> Job:
+    """The same call in the first attempt that has started it (L3)."""
+    while job.taken_over is not None:
+        job = job.taken_over
+    return job
+
+
+def as_listed(job: Job) -> Job:
+    """The same call in the last attempt that has listed it while it was open (L3)."""
+    while job.followers:
+        job = job.followers[-1]
+    return job
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, Template, references, with_changed_references
@@ -15,7 +15,7 @@ from ...dataflow.reference import CALLS, Reference
 from ...protocol.call import EACH, WHEN, Call, Place
 from ...schema.json import encode
 from ..ground import Ground
-from ..job import Failure, Job, Otherwise
+from ..job import Failure, Job, Otherwise, as_listed
 from ..script import Script
 
 
@@ -52,9 +52,7 @@ class Attempts:
 
     def await_else(self, job: Job, otherwise: Otherwise) -> None:
         """Make the `_else` of a failed call wait for what it refers to, where the call is listed last."""
-        while job.followers:
-            job = job.followers[-1]
-        node, otherwise.is_put_off = job.node, False
+        node, otherwise.is_put_off = as_listed(job).node, False
         node.expressions, node.scopes, node.after, node.awaits_else = otherwise.outside, (), (), True
         self._ground.graph.again(node)
 
@@ -112,7 +110,7 @@ class Attempts:
         if not started:
             job.digest = ""  # in those of calls that read it, what it reads of later calls doesn't count
             return False
-        first = started.popleft()
+        first = job.taken_over = started.popleft()
         job.is_started = True
         script: Script = job.script
         place = script.places[job.node.index] = first.place
@@ -144,6 +142,7 @@ class Attempts:
             followers += follower.followers
 
 
+_IsPlaced: TypeAlias = Callable[[Job], bool]
 _NOT_BEGUN = frozenset({Status.WAITING, Status.READY})
 
 
@@ -155,7 +154,7 @@ def _is_taken_over(job: Job) -> bool:
     return _has_started(job) and job.place.answer != job.script.number
 
 
-def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job], bool] = _has_started) -> str:
+def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: _IsPlaced = _has_started) -> str:
     """What two equal calls share: all that was authored, with `†calls.N` read as the call that it means.
 
     Of equal calls only the place tells which is meant, and an attempt that takes one over keeps it (C9): of those that
@@ -164,35 +163,25 @@ def authored_digest(job: Job, jobs: Mapping[int, Job], is_placed: Callable[[Job]
     approved stays that of what was planned.
     """
     if not job.alone:
-        _digest_all(job, jobs, "alone", lambda _: False)
+        _digest_all(job, jobs, None)
     if not (job.is_edited and job.digest):
-        _digest_all(job, jobs, "digest", is_placed)
+        _digest_all(job, jobs, is_placed)
     return job.digest
 
 
-def _digest_all(
-    job: Job, jobs: Mapping[int, Job], name: Literal["digest", "alone"], is_placed: Callable[[Job], bool]
-) -> None:
-    """Work out a digest of a call, and those that are missing of the calls that it refers to."""
-    stack = [job]
+def _digest_all(job: Job, jobs: Mapping[int, Job], is_placed: _IsPlaced | None) -> None:
+    """Work out the digest of a call, and those that are missing of calls that it refers to; None: without places."""
+    name, stack = "alone" if is_placed is None else "digest", [job]
     while stack:
         if missing := [target for target in _targets(stack[-1], jobs) if not getattr(target, name)]:
             stack += missing
         else:
             top = stack.pop()
-            is_known = name == "digest" and (top is job or is_placed(top))
-            meaning = _meaning(top, jobs, name, is_placed, is_known=is_known)
-            setattr(top, name, sha256(meaning.encode()).hexdigest())
+            is_known = is_placed is not None and (top is job or is_placed(top))
+            setattr(top, name, sha256(_meaning(top, jobs, is_placed, is_known=is_known).encode()).hexdigest())
 
 
-def _meaning(
-    job: Job,
-    jobs: Mapping[int, Job],
-    name: Literal["digest", "alone"],
-    is_placed: Callable[[Job], bool],
-    *,
-    is_known: bool,
-) -> str:
+def _meaning(job: Job, jobs: Mapping[int, Job], is_placed: _IsPlaced | None, *, is_known: bool) -> str:
     """What was authored of a call; `is_known` if what it reads of later calls has come."""
     choices = {reference for expr, _ in job.authored if isinstance(expr, First) for reference in references(expr)}
 
@@ -205,10 +194,10 @@ def _meaning(
             authored = target.script.calls[target.node.index]  # also where an approver has written another in its place
             words = f"{encode(authored, sort_keys=True)} +{target.node.index - job.node.index}"
             return Reference(CALLS, (words, *reference.path[1:]))
-        if reference in choices:
+        if is_placed is None or reference in choices:
             meaning = target.alone
         else:
-            meaning = f"{target.digest} {target.place}" if is_placed(target) else getattr(target, name)
+            meaning = f"{target.digest} {target.place}" if is_placed(target) else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}

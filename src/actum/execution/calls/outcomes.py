@@ -17,7 +17,7 @@ from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
 from ...protocol.solution import LiveCalls
 from ...schema.json import Json
 from ..ground import Ground
-from ..job import SETTLED, Batch, Failure, Job
+from ..job import SETTLED, Batch, Failure, Job, as_made
 from ..record.journal import check_written
 from ..script import Script, Wanted
 from .declared import Declared
@@ -191,14 +191,9 @@ def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
 
 def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
     """Every expression that calls have read or the output reads, with its answer and its instance."""
-    made: dict[int, Job] = {}
-    for job in ground.jobs.values():
-        for turn in job.node.turns:
-            made.setdefault(turn.number, job)
     for job in ground.jobs.values():
         if job.parent is None:
-            read = _read_by(job, made.get(job.node.number, job))
-            yield from ((expr, job.script, job.node.instance) for expr in read)
+            yield from ((expr, job.script, job.node.instance) for expr in _read_by(job))
     yield from ((expr, wanted.script, None) for expr in wanted.output.expressions)
     for index, call in enumerate(wanted.script.calls):
         node = wanted.script.nodes.get(index)
@@ -212,12 +207,10 @@ def _all_read(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Scri
 _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
 
 
-def _read_by(job: Job, made: Job) -> Iterator[Expression]:
-    """What a call has read, or will once it is decided on or paid; of one that isn't made, what decided that (C10).
-
-    What is `made` is the same call of the first attempt that had started it (L3): perhaps as its approver says (L6).
-    """
-    is_replaced = made is not job and made.is_edited
+def _read_by(job: Job) -> Iterator[Expression]:
+    """What a call has read, or will once it is decided on or paid; of one that isn't made, what decided that (C10)."""
+    made = as_made(job)
+    is_replaced = made is not job and made.is_edited  # as its approver says, which is read of that one (L6)
     if is_replaced or job.node.status not in _READERS or (made.batch is not None and not _makes_any(made.batch)):
         conditions = (job.condition, None if job.batch is None else job.batch.condition)
         yield from (expr for condition in conditions if condition is not None for expr in condition.expressions)

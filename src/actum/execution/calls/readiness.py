@@ -18,7 +18,7 @@ from ...spans import Cancelled, Waits
 from ..emitter import end_call
 from ..ground import Ground
 from ..isolated import Delegate
-from ..job import Carried, Held, Job, Owed, Yield
+from ..job import Carried, Held, Job, Owed, Yield, as_listed, as_made
 from ..script import Script
 from .admission import admit_decided
 from .approval import Approvals
@@ -110,7 +110,8 @@ class Readiness:
             script.read.add(index)
             node = script.nodes.get(-1 if index is None else index)
             job = self.ground.jobs.get(node.number) if node is not None else None
-            for awaited in () if job is None else (job, *(job.batch.jobs if job.batch is not None else ())):
+            made = None if job is None else as_made(job)
+            for awaited in () if made is None else (made, *(made.batch.jobs if made.batch is not None else ())):
                 self._under_way.await_call(awaited)
 
     async def settle(self) -> None:
@@ -288,7 +289,8 @@ class Readiness:
         except ActumError as error:
             self._take_outcome(job, error)
             return
-        is_read = (job.parent or job).node.index in job.script.read
+        listed = as_listed(job.head)
+        is_read = listed.node.index in listed.script.read
         is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
         self._under_way.begin(job, is_awaited=is_awaited)
         self._workers.add((job, call))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import UnfitWrite
+from ...dataflow.node import Node
 from ...dataflow.reference import CALLS, PathTree, Reference, any_overlap, call_index, overlaps
 from ...errors import InvalidParameters, MessageError
 from ...protocol.applying import Rank, applied, listed_rank, moved_ranks, rank_in, rank_of, separates
@@ -24,6 +26,7 @@ _When = tuple[int, int, Rank]
 """When a write applies: how many requests had been made, how often the call was made before, where it is listed."""
 _NEVER: _When = (-1, -1, (-1, -1, -1))
 _NOWHERE: Rank = (-1, -1, -1)
+_ANY: Rank = (sys.maxsize, -1, -1)
 
 
 class _Note:
@@ -152,19 +155,18 @@ class Folding:
                 self._landed.order(reference.kind)
         return self._memory
 
-    def read(self, reference: Reference, instance: str | None, rank: Rank | None, own: Sequence[Reference] = ()) -> Any:
-        """What a reference names; for a call of a rank, what it is to read there (see `last_read`)."""
-        memory = self.in_order([reference])
-        if rank is not None and self._landed.shows_later(reference, rank, is_own=bool(own)):
-            memory = self._fold_in_order(reference.kind, self.last_read(reference, instance, rank, own)[0])
+    def read(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
+        """What a reference names; for a call that reads it, what that is to read there (see `last_read`)."""
+        memory, rank = self.in_order([reference]), None if reader is None else reader.rank
+        if reader is not None and rank is not None:
+            last, _ = self.last_read(reference, instance, rank, reader.own_writes(reference))
+            memory = memory if last is _ANY else self._fold_in_order(reference.kind, last)
         return memory.read(reference, instance)
 
-    def reads_parts(
-        self, reference: Reference, instance: str | None, rank: Rank, own: Sequence[Reference] = ()
-    ) -> bool:
-        """Whether a call of this rank reads at a path what those behind it have filled in part by part."""
-        is_later = self._landed.shows_later(reference, rank, is_own=bool(own))
-        return is_later and self.last_read(reference, instance, rank, own)[1]
+    def reads_parts(self, reference: Reference, instance: str | None, reader: Node) -> bool:
+        """Whether a call reads at a path what those behind it have filled in part by part."""
+        own = reader.own_writes(reference)
+        return reader.rank is not None and self.last_read(reference, instance, reader.rank, own)[1]
 
     def last_read(
         self, reference: Reference, instance: str | None, rank: Rank, own: Sequence[Reference] = ()
@@ -173,8 +175,10 @@ class Folding:
 
         It is the reader's own, where that is enough. Where nothing is there then, it is that of the first behind it
         that has written there, or, where that has filled in a part alone, of the last; but for those that write behind
-        what the reader writes there itself, at `own`.
+        what the reader writes there itself, at `own`. It is `_ANY` where what stands there is what the call reads.
         """
+        if not self._landed.shows_later(reference, rank, is_own=bool(own)):
+            return _ANY, False
         if self._fold_in_order(reference.kind, rank).read(reference, instance) is not MISSING:
             return rank, False
         later: dict[Rank, bool] = {}

@@ -10,11 +10,12 @@ from typing import Any
 
 from ...dataflow.expression import MISSING, SCALARS
 from ...dataflow.fold import Fold, OutputMethod, nested
+from ...dataflow.node import Node
 from ...dataflow.reference import RESULTS, Path, Reference
 from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
-from ...protocol.applying import Numbering, Rank, numbered_value
+from ...protocol.applying import Numbering, numbered_value
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call, Place
 from ...protocol.context import Context, Memory, absorb
@@ -112,19 +113,16 @@ class Journal:
         self.instances = self.context().instances
         self.crossing.forget()
 
-    def read(
-        self, reference: Reference, instance: str | None, rank: Rank | None = None, own: Sequence[Reference] = ()
-    ) -> Any:
+    def read(self, reference: Reference, instance: str | None, reader: Node | None = None) -> Any:
         """What a reference names for a call of that instance; a gate as it was when the run began (C7).
 
-        For a call of a rank it is what is there without what calls listed behind it have left (O8), and without what
-        they have left behind what it writes at `own`.
+        For the call that reads it, it is what is there without what calls listed behind it have left (O8).
         """
         if reference.kind == RESULTS:
             return self._result(reference)
         if is_gate(reference):
             return self._gates.read(reference, instance)
-        return self.folding.read(reference, instance, rank, own)
+        return self.folding.read(reference, instance, reader)
 
     def move(self, place: Place, answer: int, index: int) -> None:
         """Let a call be listed where a corrected answer lists it (L3, O8)."""
