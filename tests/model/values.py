@@ -86,6 +86,8 @@ def applied(root: Any, path: Path, method: str, value: Any) -> Any:
     if not path:
         return _joined(root, method, copy.deepcopy(value))
     first, *rest = path
+    if is_object(root) if isinstance(first, int) else is_list(root):
+        raise Misfit
     if isinstance(first, int):
         items = list(root) if is_list(root) else []
         items += [NOTHING] * (first + 1 - len(items))

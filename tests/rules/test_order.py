@@ -11,7 +11,7 @@ import pytest
 
 from actum import Agent, Call, Context, Tools, approvals, errors, events, models
 
-from .scripts import agent, answer, call, run, sent, text_of, types
+from .scripts import Json, agent, answer, call, run, sent, text_of, types
 
 BOUND = 20
 """Seconds after which a test that hangs has failed."""
@@ -89,6 +89,18 @@ async def test_two_thens_in_a_row_hold_what_one_holds() -> None:
     log: list[Any] = []
     result = await run(answer(call("step", name="a"), THEN, THEN, call("step", name="b"), output=1), tools=toolbox(log))
     assert (result.output, log) == (1, ["+a", "-a", "+b", "-b"])
+
+
+@pytest.mark.rule("C11", "C4", "C16")
+@pytest.mark.parametrize("barrier", [THEN, {"_expect": True}, {"_expect": "†state.yes"}])
+async def test_what_follows_one_is_made_once_the_model_has_given_what_it_owed_before_it(barrier: Json) -> None:
+    log: list[Any] = []
+    tools = toolbox(log)
+    tools.register("mood", {"properties": {"of": {}, "_output": {"type": "string"}}})
+    owed = call("mood", of=2, _output=None)
+    answers = answer(owed, barrier, call("step", name="a")), answer({**owed, "_output": "good"}, output="done")
+    result = await run(*answers, tools=tools, context=[{"type": "state", "yes": True}])
+    assert (result.output, log) == ("done", ["+a", "-a"])
 
 
 @pytest.mark.rule("C11", "O6")

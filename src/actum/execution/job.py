@@ -388,10 +388,9 @@ class Failure(NamedTuple):
         return "not made" if self.job is None else outcome_of(self.error, self.job)
 
     @property
-    def writes(self) -> Sequence[Reference]:
-        """The paths that the call was to write."""
-        node = self.refused if self.job is None else self.job.node
-        return () if node is None else node.writes
+    def node(self) -> Node | None:
+        """The call in the graph, where it is one."""
+        return self.refused if self.job is None else self.job.node
 
     @property
     def marks(self) -> JsonObject:

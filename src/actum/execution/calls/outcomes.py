@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, Each, Expression, First, references, template
 from ...dataflow.fold import exported
-from ...dataflow.node import Status
+from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, PathTree, Reference, call_index
 from ...errors import CallError, SolutionError
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH, Call, Place
@@ -243,10 +243,11 @@ class _Failed:
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.jobs = {failure.of: failure.job for failure in failures}
-        self._writers: PathTree[list[str]] = PathTree(list)
+        self._writers: PathTree[list[tuple[str, Node]]] = PathTree(list)
         for failure in failures:
-            for written in failure.writes:
-                self._writers.notes_to(written)[-1].append(failure.of)
+            if (node := failure.node) is not None:
+                for written in node.writes:
+                    self._writers.notes_to(written)[-1].append((failure.of, node))
 
     def sources_of(self, read: Iterable[Reference], script: Script) -> set[str]:
         """The places of the failed calls that were to give what these references of an answer name."""
@@ -258,7 +259,8 @@ class _Failed:
                 places.add(str(script.places.get(-1 if index is None else index, f"{script.number}.{index}")))
             else:
                 above, _ = self._writers.around(reference)
-                places.update(place for group in (*above, *self._writers.inside(reference)) for place in group)
+                writers = (writer for group in (*above, *self._writers.inside(reference)) for writer in group)
+                places.update(of for of, node in writers if script in (node.answer, node.last.answer))
         return places & self.jobs.keys()
 
 

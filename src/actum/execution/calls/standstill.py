@@ -21,7 +21,7 @@ _MOST_ROUNDS = 100
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _CERTAIN = frozenset(Fate) - {Fate.FREE}
 _REFUSED = frozenset({Status.FAILED, Status.SKIPPED})
-_ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
+_ENDING = {Fate.PROPOSAL: Status.HELD, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
 """How a `_then` ends by its fate."""
 
 
@@ -78,8 +78,9 @@ class Standstill:
             if verdict.fate not in fates or node is None:
                 continue
             job = self._ground.jobs.get(number)
-            if job is None:  # a `_then`: what is behind it ends as it does
-                self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
+            if job is None:  # a `_then`: what is behind it ends as it does, or waits with it for what is owed
+                if verdict.fate is not Fate.OWED:
+                    self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
                 continue
             if job.awaits_else:  # made and failed already: it can't be left for later
                 self._endings.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
