@@ -188,7 +188,7 @@ class Run:
         paid: dict[int, Answer] = {}
         for index, (end, value) in answer.ends.items():
             element = answer.elements[index]
-            if "_output" not in element or end not in {End.DONE, End.OWED}:
+            if "_output" not in element or end not in {End.DONE, End.OWED} or answer.waits_for_owed(index):
                 continue
             text = repr(sorted((key, content) for key, content in element.items() if key != "_output"))
             groups = self.owed.setdefault(text, [])
@@ -203,6 +203,11 @@ class Run:
                     paid[id(owing)] = owing
         resumed = [(owing, owing.go_on()) for owing in sorted(paid.values(), key=lambda owing: owing.number)]
         return [(owing, indexes) for owing, indexes in resumed if owing is not answer]
+
+    def waits_for_owed(self, answer: Any) -> bool:
+        """Whether a call of an earlier answer waits for what is owed."""
+        owing = (earlier for groups in self.owed.values() for group in groups for earlier, _ in group)
+        return any(earlier.waits_for_owed(at) for earlier in owing if earlier is not answer for at in earlier.ends)
 
     def leave(
         self,
@@ -257,10 +262,13 @@ class Answer(Ends):
                 raise Cyclic(*waiting)
             undecided = waiting
 
+    def waits_for_owed(self, index: int) -> bool:
+        """Whether it waits for what is owed of another call: its own result is not owed."""
+        return self.ends[index][0] is End.OWED and self.elements[index].get("_output", True) is not None
+
     def go_on(self) -> list[int]:
         """Decide what has waited for what was owed, and return what has ended so."""
-        waited = [at for at, (end, _) in sorted(self.ends.items()) if end is End.OWED]
-        waited = [at for at in waited if "_output" not in self.elements[at]]
+        waited = [at for at in sorted(self.ends) if self.waits_for_owed(at)]
         for index in waited:
             del self.ends[index]
         self._decide_all(waited)
@@ -272,7 +280,7 @@ class Answer(Ends):
         if waiting and self.run.is_program:
             raise Unspecified(-1)
         for index in waiting:
-            if not self._is_call(index) or "_output" in self.elements[index]:
+            if not self._is_call(index) or not self.waits_for_owed(index):
                 continue
             is_plain = all(reference.kind in {"calls", "each", "input", "user"} for reference in self._read_by(index))
             if not is_plain or self._scopes(index) or self.paths[index] or not self._has_result(index):
@@ -351,7 +359,8 @@ class Answer(Ends):
         failed = self.failures
         excused = {at for choice in self._firsts() for at in self._sources(choice)} & failed
         expressions = () if self.output is None else self.output.expressions
-        excused -= {at for expression in expressions for part in _plain(expression) for at in self._sources(part)}
+        needed = {at for expression in expressions for part in _plain(expression) for at in self._sources(part)}
+        excused -= needed
         causes = {
             at: {
                 cause
@@ -369,7 +378,7 @@ class Answer(Ends):
                 for at in excused
                 for cause in causes.get(at, set())
                 if {other for other, reasons in causes.items() if cause in reasons} <= excused
-            }
+            } - needed
             if more <= excused:
                 return failed - excused
             excused |= more

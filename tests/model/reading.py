@@ -351,6 +351,8 @@ class Reads(Elements):
     def _unfolded(self, kind: str, index: int) -> list[Any]:
         """What crosses and is no folded value: results, errors, the plan, the identity (S11)."""
         run, instances = self.run, {None, self._instance(index)}
+        if kind in {"result", "error"} and run.waits_for_owed(self):
+            raise Unspecified(index)  # whether it waits for calls of an earlier answer, which wait for what is owed
         if kind == "meta":
             return [message["meta"] for message in run.context if message["type"] == "meta"]
         if kind == "plan":

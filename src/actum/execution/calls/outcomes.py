@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -182,10 +182,11 @@ def withholding_failures(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
             if isinstance(part, First) and ground.graph.known.evaluate(part, script, instance) is not MISSING:
                 excused |= failed.sources_of(references(part), script)
     parts = (part for expression in wanted.output.expressions for part in _parts(expression))
-    needed = (reference for part in parts if not isinstance(part, First) for reference in references(part))
-    excused -= failed.sources_of(needed, wanted.script)
+    read = (reference for part in parts if not isinstance(part, First) for reference in references(part))
+    needed = failed.sources_of(read, wanted.script)
+    excused -= needed
     if excused:
-        _spread(excused, failed)
+        _spread(excused, failed, needed)
     return [failure for failure in ground.failures if failure.of not in excused]
 
 
@@ -264,8 +265,8 @@ class _Failed:
         return places & self.jobs.keys()
 
 
-def _spread(excused: set[str], failed: _Failed) -> None:
-    """Excuse the failures that no call has failed for but excused ones."""
+def _spread(excused: set[str], failed: _Failed, needed: Set[str]) -> None:
+    """Excuse the failures that no call has failed for but excused ones, nor the output needs."""
     causes: dict[str, set[str]] = {}
     dependents: defaultdict[str, set[str]] = defaultdict(set)
     for of, job in failed.jobs.items():
@@ -276,6 +277,7 @@ def _spread(excused: set[str], failed: _Failed) -> None:
                 dependents[cause].add(of)
     waiting = list(excused)
     while waiting:
-        more = {cause for cause in causes.get(waiting.pop(), ()) if dependents[cause] <= excused} - excused
+        more = {cause for cause in causes.get(waiting.pop(), ()) if dependents[cause] <= excused}
+        more -= excused | needed
         excused |= more
         waiting += more
