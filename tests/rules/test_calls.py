@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Config, Tools, errors, events, messages, models
+from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, errors, events, messages, models
 
 from .scripts import agent, answer, call, run, sent, text_of
 
@@ -740,6 +740,32 @@ async def test_a_fire_and_forget_call_that_failed_is_named_to_who_refers_to_it()
     assert result.output == "done"
     assert [error.message for error in result.errors] == ["tool 'note': ValueError: no paper"]
     assert "no paper" in result.context.messages[-2]["error"]
+
+
+@pytest.mark.rule("C4", "L8")
+async def test_a_run_that_goes_on_knows_what_the_model_has_given_of_what_it_owed() -> None:
+    log: list[Any] = []
+    tools = Tools()
+    tools.register("later", {"properties": {"n": {}, "_output": {"type": "integer"}}})
+    tools.register("keep", {"properties": {"value": {}, "_output": {}}})
+
+    def keep(value: Any) -> Any:
+        log.append(value)
+        return value
+
+    tools.activity("keep", keep)
+    owed = call("later", n=1, _output=None)
+    first = answer(owed, owed, call("keep", value="{[†calls.0, †calls.1]}"))
+    answers = [first, answer(*({**owed, "_output": number} for number in (5, 6)))]
+
+    def approve(call: Call, *_: object) -> Any:
+        return HOLD if call.tool == "keep" else True
+
+    held = await agent(*answers, tools=tools, approve=approve).run("go")
+    (waiting,) = approvals.pending(held.context)
+    context = Context(json.loads(json.dumps(list(approvals.decided(held.context, waiting.of, "approve")))))
+    assert (await agent(answer(output="done"), tools=tools).resume(context)).output == "done"
+    assert log == [[5, 6]]
 
 
 @pytest.mark.rule("C4", "T7")

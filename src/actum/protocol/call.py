@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
 
 from ..errors import InvalidParameters
-from ..schema.json import Json, JsonObject, NotJson, plain
+from ..schema.json import Json, JsonObject, NotJson, encode, plain
 
 SPELLINGS = {"_module": "_delegate", "_imports": "_scopes", "_why": "_reasoningForCall"}
 """Other spellings of meta-properties, accepted everywhere (T2)."""
@@ -131,6 +131,12 @@ class Call(dict[str, Any]):
     def copy(self) -> Call:
         """The same call."""
         return self
+
+
+def owed_key(call: Mapping[str, Any]) -> str:
+    """What a call whose result the model owes and the call that brings it share (C4)."""
+    rest = {key: value for key, value in call.items() if key not in {"_output", "_reasoningForCall"}}
+    return encode(rest, sort_keys=True)
 
 
 def normalised(call: JsonObject) -> JsonObject:

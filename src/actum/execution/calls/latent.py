@@ -7,9 +7,8 @@ from typing import Any
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Status
 from ...errors import InvalidParameters
-from ...protocol.call import Call
+from ...protocol.call import Call, owed_key
 from ...protocol.tool import Tool
-from ...schema.json import encode
 from ..ground import Ground
 from ..job import Carried, Job, Owed, Yield
 from .invoking import describe_misfit
@@ -42,7 +41,7 @@ class Latent:
 
     def _owe(self, job: Job) -> None:
         """Note that a call is owed: with one of an earlier answer, where it is that call again."""
-        groups = self.owed.setdefault(_owed_key(job), [])
+        groups = self.owed.setdefault(owed_key(job.call), [])
         earlier = next((group for group in groups if group[-1].script.number < job.script.number), None)
         if earlier is None:
             groups.append([job])
@@ -51,16 +50,16 @@ class Latent:
 
     def is_repeated(self, job: Job) -> bool:
         """Whether a call that is owed was named again since, as still owed."""
-        return any(job in group[:-1] for group in self.owed.get(_owed_key(job), ()))
+        return any(job in group[:-1] for group in self.owed.get(owed_key(job.call), ()))
 
     def pay(self, job: Job) -> list[Job]:
         """End the owed call that this one answers as this one has ended; return the calls that end."""
-        groups = self.owed.get(_owed_key(job))
+        groups = self.owed.get(owed_key(job.call))
         if not groups:
             return []
         group = groups.pop(0)
         if not groups:
-            del self.owed[_owed_key(job)]
+            del self.owed[owed_key(job.call)]
         for owed in group:
             self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
         return group
@@ -93,9 +92,3 @@ def written_value(job: Job, ground: Ground) -> tuple[Any] | None:
 def _accepts_null(tool: Tool) -> bool:
     """Whether null is a result of a tool, so that it can't mean "not yet"."""
     return bool(tool.output) and tool.output_validator is not None and tool.output_validator.accepts(None)
-
-
-def _owed_key(job: Job) -> str:
-    """What a call that the model owes and the call that answers it share."""
-    rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
-    return encode(rest, sort_keys=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Literal
 
 from ...dataflow.expression import ALONE, MISSING, TextBounds, template
@@ -13,7 +13,7 @@ from ...dataflow.node import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
 from ...errors import ActumError, MessageError
 from ...protocol.approvals import Decisions
-from ...protocol.call import Call, Place
+from ...protocol.call import Call, Place, owed_key
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
 from ...protocol.message import OUTCOME, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
@@ -85,7 +85,7 @@ def standing_plans(
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
-        ends = [ending.of(plan, plan.place(index)) for index in range(len(calls))]
+        ends = [ending.of(plan, plan.place(index), call) for index, call in enumerate(calls)]
         yield Standing(plan, calls, ends, messages[plan.start].get("mode", "eager"))
 
 
@@ -132,9 +132,15 @@ class _Ending:
         answers = (-1 if (place := place_of(message)) is None else place.answer for message in reversed(messages))
         self._last = list(accumulate(answers, max))[::-1]
         """The highest number of an answer that has left anything from each message on."""
+        self._owed: defaultdict[tuple[int, str], int] = defaultdict(int)
+        """How often each plan has a call that the model has owed."""
+        self._brought: defaultdict[str, list[int]] | None = None
+        """The messages of calls that have brought such results, once that is asked for."""
 
-    def of(self, plan: Authored, place: Place) -> CallEnd:
+    def of(self, plan: Authored, place: Place, call: Call) -> CallEnd:
         """How the call at a place of a plan has ended."""
+        if call.get("_output", MISSING) is None and (paid := self._paid(plan, call)) is not None:
+            return paid
         left = [at for at in self._marks.left.get(place, ()) if at > plan.start]
         if any(is_skip(self._messages[at]) for at in left):
             return CallEnd(Status.SKIPPED)
@@ -151,6 +157,22 @@ class _Ending:
         is_final = has_failed or last.get(OUTCOME) == "unusable"
         status = Status.FAILED if has_failed else None
         return CallEnd(status, failure=last if is_final and not is_told else None, items=self._items_by_call.get(place))
+
+    def _paid(self, plan: Authored, call: Call) -> CallEnd | None:
+        """How a call has ended whose result the model has owed: as the later one that has brought it (C4)."""
+        if self._brought is None:
+            self._brought = defaultdict(list)
+            for at, message in enumerate(self._messages):
+                if is_object(brought := message.get("_call")) and brought.get("_output") is not None:
+                    self._brought[owed_key(brought)].append(at)
+        key = owed_key(call)
+        before = self._owed[plan.number, key]
+        self._owed[plan.number, key] += 1
+        later = (at for at in self._brought.get(key, ()) if at > plan.start)
+        paid = next((self._outcome_of(at) for at in islice(later, before, None)), None)
+        if paid is None or not paid.is_there:
+            return None
+        return CallEnd(Status.DONE, paid.value, () if paid.written is None else (paid.written,))
 
     def _replaced_failure(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
