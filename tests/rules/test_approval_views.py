@@ -236,6 +236,27 @@ async def test_what_an_edited_call_takes_over_is_data_whatever_it_says(is_later:
         assert desk.sent == [f"2 {HOSTILE}"]
 
 
+@pytest.mark.rule("E1", "O1")
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        (f"{HOSTILE} (seen)", f"{HOSTILE} (seen)"),
+        (HOSTILE[:6], "†input"),
+        (f"{HOSTILE[7:]}.", f"{HOSTILE[7:]}."),
+        ("†state.word", "hello"),
+    ],
+)
+async def test_a_text_that_an_approver_has_made_of_one_in_the_call_is_data_too(text: str, sent: str) -> None:
+    def edited(call: Json) -> Json:
+        return {**call, "text": text}
+
+    desk = Desk(edited)
+    data = {"type": "input", "input": {"text": HOSTILE, "secret": "s3cret"}}
+    written = {"type": "plan", "plan": [call("send", to="bo", text="†input.text")]}
+    await desk.agent().run([data, {"type": "state", "word": "hello"}, written])
+    assert desk.sent == [f"bo {sent}"]
+
+
 @pytest.mark.rule("O8")
 async def test_what_an_approver_refers_to_is_read_as_the_call_would_read_it() -> None:
     desk, written = Desk(), asyncio.Event()

@@ -14,6 +14,7 @@ model is shown neither, no scope lets them through, and no call can write them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -99,8 +100,8 @@ class Asked(Call):
 def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any], *, has_values: bool = True) -> Call:
     """The call that an approver lets run, without its condition, which has been evaluated, and an unchanged `_else`.
 
-    Where the call that was asked about `has_values`, what another takes over of these is data, whatever it says: a
-    reference in it is none (E1, L6).
+    Where the call that was asked about `has_values`, what another takes over of these is data, whatever it says, and
+    in a longer or shorter text, too: a reference in it is none (E1, L6).
 
     Raises:
         InvalidParameters: it isn't a call, or has another condition.
@@ -114,12 +115,22 @@ def reply_to(call: Mapping[str, Any], reply: Mapping[str, Any], *, has_values: b
     if not has_values or instead == {key: value for key, value in call.items() if key not in unchanged}:
         return instead
     parameters = {key: value for key, value in call.items() if not key.startswith("_")}
-    texts = {leaf for _, leaf in leaves_of(parameters) if isinstance(leaf, str) and SIGIL in leaf}
+    known = {sign for _, leaf in leaves_of(parameters) if isinstance(leaf, str) for sign in _SIGNS.findall(leaf)}
     literal = {
-        key: with_texts(value, lambda text: escape(text) if text in texts else text)
+        key: with_texts(value, lambda text: escape(text) if _takes_over(text, known) else text)
         for key, value in instead.parameters.items()
     }
-    return Call({**instead, **literal}) if texts else instead
+    return Call({**instead, **literal}) if known else instead
+
+
+_SIGNS = re.compile(rf"{SIGIL}[\w.]*")
+
+
+def _takes_over(text: str, known: Collection[str]) -> bool:
+    """Whether a text names what values name, or the beginning of it, as where a text was cut."""
+    return any(sign in text for sign in known) or any(
+        sign.startswith(cut) for cut in _SIGNS.findall(text) for sign in known
+    )
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
