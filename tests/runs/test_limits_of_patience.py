@@ -20,7 +20,7 @@ async def hold(*_: Any) -> Any:
 async def test_a_decision_that_nobody_makes_in_time_is_up_to_others_and_then_a_denial(place: str) -> None:
     desk = Desk()
     async with Runs(place) as runs:
-        late = await runs.submit(chain(1), patience=0.3, escalate="board")
+        late = await runs.submit(chain(1), patience=2.0, escalate="board")
         async with serving(runs, desk.agent(approve=hold)):
             assert (await late.result(timeout=PATIENCE)).waiting == ["approval 0.0"]
             assert late.row.escalated is None
