@@ -128,9 +128,8 @@ _SIGNS = re.compile(rf"{SIGIL}[\w.]*")
 
 def _takes_over(text: str, known: Collection[str]) -> bool:
     """Whether a text names what values name, or the beginning of it, as where a text was cut."""
-    return any(sign in text for sign in known) or any(
-        sign.startswith(cut) for cut in _SIGNS.findall(text) for sign in known
-    )
+    named = set(_SIGNS.findall(text))
+    return bool(named) and any(sign in text or any(map(sign.startswith, named)) for sign in known)
 
 
 def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:

@@ -118,7 +118,8 @@ class Approvals:
             CallError: the other call is not one that can run here.
         """
         reader, known = job.head.node, self._ground.graph.known
-        changed = self._admit(with_else(replacement, job.call), job, Node(-1, reader.answer, reader.index))
+        node = Node(-1, reader.answer, reader.index)
+        changed = admit(with_else(replacement, job.call), self._ground, node, job.script)
         instance = changed.node.instance
         values = [known.evaluate(expr, reader.answer, instance, reader) for expr in changed.node.expressions]
         if any(value is MISSING for value in values):
@@ -133,9 +134,6 @@ class Approvals:
             self._ground.graph.withdraw(job.node)  # nobody waits any more for what it would have written there
         _replace_call(job, changed)
         return values
-
-    def _admit(self, call: Call, job: Job, node: Node) -> Job:
-        return admit(call, self._ground, node, job.script)
 
 
 def with_approval(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
