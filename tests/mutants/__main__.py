@@ -44,6 +44,9 @@ TESTS = (
     "tests/generation",
     "tests/app",
     "tests/ideas",
+    "tests/refine",
+    "tests/evals",
+    "tests/connections",
     "tests/hostile/test_delegates.py",
     "tests/hostile/test_ideas_from_outside.py",
     "tests/hostile/test_told.py",
@@ -65,7 +68,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=400, help="how many mutants are tried")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--patience", type=float, default=30, help="how many seconds of tests are tried on a mutant")
+    parser.add_argument("--patience", type=float, default=300, help="how many seconds of tests are tried on a mutant")
     parser.add_argument("tests", nargs="*", default=TESTS, help="which tests are to notice them")
     options = parser.parse_args()
     folders = [str(ROOT / "src" / "actum" / package) for package in MUTATED]

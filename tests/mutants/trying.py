@@ -10,6 +10,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import signal
 import time
 from collections import Counter, defaultdict
@@ -220,13 +221,16 @@ class Trying:
         return 0
 
     def _reaching(self, mutant: Mutant) -> list[str]:
-        """The tests that reach the change: some quick ones, those that have noticed others, the rest."""
+        """The tests that reach the change: some quick ones, those that have noticed others, the rest; of these first
+        those whose names share most words with where the change is."""
         reached = self.reached[mutant.path, _beginning(mutant)]
+        place = _words(f"{Path(mutant.path).stem} {mutant.old.co_qualname}")
         names = sorted(reached, key=self.seconds.__getitem__)
         spent = accumulate(map(self.seconds.__getitem__, names))
         quick = [name for name, total in zip(names, spent, strict=True) if total <= _QUICK]
         known = [name for (path, name), _ in self.noticing.most_common() if path == mutant.path and name in reached]
-        names = list(dict.fromkeys([*quick, *known, *names]))
+        related = sorted(names, key=lambda name: -len(place & _words(name.removeprefix("tests/"))))
+        names = list(dict.fromkeys([*quick, *known, *related]))
         spent = accumulate(map(self.seconds.__getitem__, names))
         return [name for name, total in zip(names, spent, strict=True) if name == names[0] or total <= self.patience]
 
@@ -255,6 +259,11 @@ class Trying:
                 os.write(writer, item.nodeid.encode())
                 return KILLED
         return SURVIVED
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name, in the singular."""
+    return {word.removesuffix("s") for word in re.findall("[a-z]+", name.partition("[")[0].lower())}
 
 
 def digest(paths: Iterable[Path], more: str = "") -> str:
