@@ -80,6 +80,19 @@ async def test_a_kept_run_knows_what_all_of_it_has_cost_and_who_made_it_also_aft
         assert inspection.account_of(Idea.load(file), file.name).usage.requests == 3
 
 
+@pytest.mark.rule("L3", "C15")
+async def test_a_kept_run_knows_what_an_answer_had_made_before_it_was_corrected(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    broken = json.dumps({"calls": [{"_tool": "double", "n": 2}, {"_tool": "double", "n": 9}], "output": None})[:-25]
+    answers: list[Any] = [broken, {"calls": [{"_tool": "double", "n": 5}], "output": "†calls.0"}]
+    await kept.start(
+        path, idea(context=[{"type": "text", "text": "go"}]), Agent(models.Scripted(answers), tools=tools())
+    )
+    assert [(call.place, call.value) for call in inspection.calls_of(path)] == [("1.0", 10), ("0.0", 4)]
+    (seen,) = inspection.account_of(Idea.load(path), path.name).answers
+    assert [(call.place, call.value, call.state) for call in seen.calls] == [("1.0", 10, "done"), ("0.0", 4, "done")]
+
+
 @pytest.mark.rule("L8")
 async def test_a_run_needs_no_agent_where_its_idea_says_all(tmp_path: Path) -> None:
     plan: Json = {"type": "plan", "plan": [], "output": 5}

@@ -200,3 +200,22 @@ async def test_what_was_carried_out_before_a_reload_is_told_with_its_values_also
     again = await agent.resume(json.loads(json.dumps(result.context.messages)))
     assert short(again.calls) == [(*row[:-1], "unknown") for row in short(result.calls)]
     assert [row[2]["n"] for row in short(again.calls)] == [4, 18, 36, 1, 74, 9]
+
+
+@pytest.mark.rule("L3", "C9")
+async def test_what_an_answer_had_made_before_it_was_corrected_is_told_though_it_is_listed_no_more() -> None:
+    """It was carried out: the calls of an attempt that broke off come behind those of the answer that was taken."""
+    first = answer(call("double", n=1), output="†calls.0")
+    broken = json.dumps(answer(call("double", _each=[2, 13], n="†each", _else=0), call("double", n=9)))[:-40]
+    corrected = answer(call("double", n=5), output="†calls.0")
+    talk = agent(first, broken, corrected, tools=desk()).conversation(output=int)
+    for text in ("first", "then"):
+        async with talk.stream(text) as stream:
+            assert [event async for event in stream]
+    result = stream.result
+    assert (result.output, [solution.number for solution in result.solutions]) == (10, [2])
+    assert short(result.calls) == [
+        ("2.0", "double", {"n": 5}, "done", 10, "code"),
+        ("1.0.0", "double", {"n": 2}, "done", 4, "code"),
+        ("1.0.1", "double", {"n": 13}, "failed", 0, "code"),
+    ]

@@ -16,12 +16,12 @@ from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
 from ..ideas.ticks import Tick, about_of, answers_of, ticks_of
-from ..protocol.applying import numbered_value
 from ..protocol.approvals import Decisions, Pending, pending
 from ..protocol.call import EXPECT, VALUE, Call, Place
 from ..protocol.marks import Authored, Marks
-from ..protocol.message import OF, is_record, is_skip, write_of
+from ..protocol.message import OF, is_skip
 from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
+from ..protocol.solution import left_value
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject
 from .plan_graph import ElementKind, kind_of_element
@@ -157,7 +157,7 @@ class _Reading:
         authored = answers_of(ticks)
         marks = Marks.of(self._messages)
         self._left = marks.left
-        self._authored = {answer.number: answer for answer in [*marks.plans, *authored]}
+        self._authored = marks.whole([*marks.plans, *authored], self._messages)
         answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
         self._tick_of = {answer.number: tick for tick, answer in zip(answered, authored, strict=True)}
         self._decisions = Decisions(self._messages)
@@ -225,7 +225,7 @@ class _Reading:
             authored=element,
             state=self._state(place, element, result, error, row),
             row=row,
-            value=self._value(result) if result is not None and has_left else None,
+            value=left_value(result, self._data_kinds) if result is not None and has_left else None,
             has_left=has_left,
             error=error or row.error,
             by=CODE if VALUE in element or EXPECT in element else self._makers.get(str(element.get("_tool")), UNKNOWN),
@@ -243,15 +243,6 @@ class _Reading:
             return "failed"
         is_held = decision is not None and decision.ruling == "held"
         return "waiting" if is_held or place in self._held else row.state
-
-    def _value(self, message: JsonObject) -> Json:
-        """The value in a message that a call has left."""
-        if is_record(message):
-            return numbered_value(message)
-        write = write_of(message, 0, self._data_kinds)
-        if write is not None:
-            return write.value
-        return {key: value for key, value in message.items() if not key.startswith("_")}
 
 
 def _item_parent(place: str) -> str:

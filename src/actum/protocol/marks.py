@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import MessageError
-from ..schema.json import JsonObject, encode, without_keys
+from ..schema.json import JsonObject, encode, is_object, without_keys
 from .applying import is_numbered
 from .approvals import PRIVATE, is_decision
 from .call import Place
@@ -90,6 +91,26 @@ class Marks:
             if any(plan.start < index and messages[index].get("call") in plan.calls for plan in plans):
                 raise _unmarked(index, "a call of a plan has failed, and nothing says which (`_of`)")
         return cls(plans, left, count)
+
+    def whole(self, answers: Iterable[Authored], messages: Sequence[JsonObject]) -> dict[int, Authored]:
+        """These answers by number, with the calls that earlier attempts of them have made and that they don't list.
+
+        Those come behind an answer's own, as in its plan (L3). `messages` are those that the marks were read from.
+        """
+        known = {answer.number: answer for answer in answers}
+        listed = {answer.place(index) for answer in known.values() for index in range(len(answer.calls))}
+        numbers = sorted(known)
+        for at, (first, *_) in self.left.items():
+            place, number = at.parent or at, next(iter(numbers[bisect(numbers, at.answer) :]), None)
+            call = messages[first].get("_call", messages[first].get("call"))
+            if at.answer in known or place in listed or number is None or not is_object(call):
+                continue
+            answer = known[number]
+            if first >= answer.start:  # else it is of an earlier run
+                listed.add(place)
+                places = {**answer.places, len(answer.calls): place}
+                known[number] = replace(answer, calls=[*answer.calls, call], places=places)
+        return known
 
     def marked(self, messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
         """The messages with each plan marked by its number and, unless a run has begun it, by this run's id."""

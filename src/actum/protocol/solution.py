@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ from ..errors import OUTCOMES, ActumError, Outcome
 from ..schema.drawn import Drawn
 from ..schema.json import JsonObject, is_object
 from ..schema.quoting import instead
+from .applying import numbered_value
 from .approvals import Decisions
 from .call import Call, Place
 from .context import Context
@@ -65,6 +66,16 @@ def accounts(
     return _Accounts(context, answers, makers, live).all()
 
 
+def left_value(message: JsonObject, data_kinds: Collection[str]) -> Any:
+    """The value in a message that a call has left; of one that an Activity returned, the message."""
+    if is_record(message):
+        return exported(numbered_value(message))
+    write = write_of(message, 0, data_kinds)
+    if write is None or "_outputMethod" not in message:
+        return {key: value for key, value in message.items() if not key.startswith("_")}
+    return exported(write.value)
+
+
 class _Accounts:
     def __init__(
         self, context: Context, answers: Sequence[Authored], makers: Mapping[str, str], live: LiveCalls
@@ -73,7 +84,7 @@ class _Accounts:
         self._memory = context.memory()
         self._makers, self._live = makers, live
         marks = Marks.of(self._messages)
-        self._answers = {answer.number: answer for answer in (*answers, *marks.plans)}
+        self._answers = marks.whole((*answers, *marks.plans), self._messages)
         self._left = marks.left
         self._decisions = Decisions(self._messages)
         self._items: dict[tuple[int, int], set[int]] = {}
@@ -112,7 +123,7 @@ class _Accounts:
         results = [message for message in left if "_call" in message]
         error, outcome, returned = self._live.failures.get(of, (None, None, MISSING))
         if results:
-            value, failure = self._value(results[-1]), failed_of(results[-1])
+            value, failure = left_value(results[-1], self._kinds), failed_of(results[-1])
             if not failure:
                 return "done", value, None
             return (
@@ -126,14 +137,6 @@ class _Accounts:
         if errors:
             return _outcome(errors[-1].get(OUTCOME)), errors[-1].get(RETURNED), ActumError(str(errors[-1]["error"]))
         return ("unknown" if of in self._live.made else "not made"), None, None
-
-    def _value(self, message: JsonObject) -> Any:
-        if is_record(message):
-            return exported(message["data"]["result"]) if is_object(message["data"]) else None
-        write = write_of(message, 0, self._kinds)
-        if write is None or "_outputMethod" not in message:  # an Activity returned a message: that is the result
-            return {key: value for key, value in message.items() if not key.startswith("_")}
-        return exported(write.value)
 
     def _carried_out(self, of: str, left: Sequence[JsonObject], authored: Call, *, was_made: bool) -> Call:
         """The call with its values, as far as the context tells them, where it was made before this run."""
@@ -171,7 +174,13 @@ class _Accounts:
             return MISSING
         account = self._known.get(str(place := written.place(index)))
         left = self._left.get(place)  # also of what only computes, and of the call for all items
-        value = account.value if account is not None else self._value(self._messages[left[-1]]) if left else MISSING
+        value = (
+            account.value
+            if account is not None
+            else left_value(self._messages[left[-1]], self._kinds)
+            if left
+            else MISSING
+        )
         return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
 
 
@@ -281,7 +290,8 @@ class Result(Drawn, Generic[T_co]):
     def calls(self) -> list[CallAccount]:
         """What each call came to, in the order of places, whether the run has ended well or not.
 
-        Of a call for every item there are the items; a delegate's own calls are of its own run, and told by events. Of
+        Of a call for every item there are the items; a delegate's own calls are of its own run, and told by events.
+        What an earlier attempt of an answer has made, and the answer doesn't repeat, comes behind its own calls. Of
         calls that were made before the run was resumed, arguments that an expression computes stand as they were
         written. It is worked out at every question.
         """
