@@ -14,7 +14,7 @@ from actum.schema.json import JsonObject as Json
 
 from ..effort import cases
 
-PATIENCE = float(cases(little=30, more=30, most=300))
+PATIENCE = float(cases(little=90, more=90, most=300))
 """Seconds that a test waits for anything."""
 
 
