@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from actum import Limits, errors
+from actum.dataflow.computing.allowance import Meter
+from actum.dataflow.computing.operands import ComputingError
 from actum.execution.budget import Budget, Spent, check_price
 from actum.protocol.usage import Usage
 
@@ -169,3 +171,14 @@ def test_what_has_been_spent_is_read_from_json_as_it_was_written() -> None:
     assert Spent.of(odd) == Spent()
     budget = Budget.resume(Limits(), Spent.of(written))
     assert spent(budget) == {"requests": 2, "calls": 3, "bytes": 4, "tokens": 6, "usd": 0.5}
+
+
+@pytest.mark.rule("E4")
+def test_all_expressions_of_a_run_spend_from_one_total() -> None:
+    budget = Budget(Limits())
+    budget.computing.left = 5
+    first = Meter(budget.allowance())
+    first.spend(3)
+    first.settle()
+    with pytest.raises(ComputingError, match=r"^the run's computed values take too many steps in all: compute less$"):
+        Meter(budget.allowance()).spend(3)

@@ -133,6 +133,8 @@ KEPT = Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})
 AGAIN = Arrived(answer=1, start=1, index=0, call=CALL)
 FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
 FAILED_ENTRY = FailedCall(place=Place(0, 0), call=CALL, error="it broke")
+UNUSABLE: Json = {**FAILED, "_outcome": "unusable"}
+UNUSABLE_ENTRY = FailedCall(place=Place(0, 0), call=CALL, error="it broke", marks={"_outcome": "unusable"})
 MARKS: Json = {"_of": "0", "_run": "r", "_by": "model"}
 
 
@@ -169,6 +171,10 @@ CUT: list[tuple[list[Json], list[Json]]] = [
     (
         lines(BEGAN, ARRIVED[0], FAILED_ENTRY, Appended(FAILED), Closed(0)),
         [TEXT, FAILED],
+    ),
+    (
+        lines(BEGAN, ARRIVED[0], UNUSABLE_ENTRY, Appended(UNUSABLE), Closed(0)),
+        [TEXT, UNUSABLE],
     ),
 ]
 

@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 from actum import Call, errors
+from actum.protocol.call import owed_key
 
 
 def test_a_call_is_made_of_a_mapping_of_keywords_or_of_both() -> None:
@@ -67,3 +68,9 @@ def test_other_spellings_are_normalised_and_two_that_differ_refused() -> None:
 def test_what_is_not_json_makes_no_call(value: object) -> None:
     with pytest.raises(errors.InvalidParameters):
         Call(_tool="it", a=value)
+
+
+@pytest.mark.rule("C4")
+def test_what_brings_a_result_that_is_owed_may_list_its_parameters_in_another_order() -> None:
+    owed = {"_tool": "judge", "of": {"a": 1, "b": 2}, "_output": "good"}
+    assert owed_key(owed) == owed_key({"of": {"b": 2, "a": 1}, "_tool": "judge"})

@@ -816,3 +816,22 @@ async def test_what_a_model_wrote_before_a_run_was_cut_is_still_no_data_behind_i
     held = await run(answer(*calls, output="†calls.1"), tools=tools, approve=approve)
     going_on = approvals.decided(held.context, "0.1", "approve")
     assert (await Agent(None, tools=tools).run(going_on)).output == "good!"
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_what_a_model_has_made_of_a_held_call_itself_waits_too(is_held: bool) -> None:
+    tools = Tools()
+    mood = tools.register("mood", {"properties": {"of": TEXT, "_output": TEXT}})
+    tools.register(replace(mood, is_held=is_held), replace=True)
+    answers = [answer(call("mood", of="ana", _output="good"), output="†calls.0")]
+
+    async def hold(*_: object) -> Any:
+        return HOLD
+
+    waits = await Agent(models.Scripted(answers), tools=tools, approve=None if is_held else hold).run("go", str)
+    assert (waits.output, waits.waiting) == (None, ["approval 0.0"])
+    agent = Agent(None, tools=tools)
+    assert (await agent.resume(waits.context, str)).waiting == ["approval 0.0"]
+    assert (await agent.resume(approvals.decided(waits.context, "0.0", "approve"), str)).output == "good"
+    again = Agent(models.Scripted([answer(output="no")]), tools=tools)
+    assert (await again.resume(approvals.decided(waits.context, "0.0", "deny"), str)).output == "no"

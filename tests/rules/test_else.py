@@ -80,6 +80,7 @@ async def test_of_300_items_with_a_bad_one_299_have_results_and_one_has_what_sta
         ("†calls.1", 3),
         ("†calls.2 <|> †calls.1", 3),
         ("{†calls.1 + 1}", 4),
+        ("†input.n", 7),
     ],
 )
 async def test_it_is_any_json_with_references_and_expressions(fallback: Any, stands: Any) -> None:
@@ -305,7 +306,7 @@ async def test_what_it_refers_to_is_waited_for_once_it_is_needed_and_not_before(
 
 
 @pytest.mark.parametrize(
-    "fallback", ["†each <|> †error", "†error <|> †input.n", "†error.x", "x †error", "†calls.0", "{†n"]
+    "fallback", ["†each <|> †error", "†error <|> †input.n", "†error.x", "x †error", "x †input.n", "†calls.0", "{†n"]
 )
 async def test_one_that_can_never_be_worked_out_is_refused_when_it_arrives(fallback: str) -> None:
     log: list[Any] = []
@@ -595,3 +596,28 @@ async def test_an_item_for_which_it_stands_is_told_as_failed_whatever_the_others
     ]
     marks = [message["_failed"] for message in result.context if "_failed" in message]
     assert [mark.get("items", mark.get("code")) for mark in marks] == ["activity", [1] if last == "ok" else "activity"]
+
+
+@pytest.mark.rule("L3")
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize(("fallback", "stands"), [(5, 5), ("{†error}: {†input.n}", "activity: 7")])
+async def test_it_stands_for_a_call_that_a_corrected_answer_lists_no_more(
+    fallback: Any, stands: Any, is_late: bool
+) -> None:
+    tools, made = Tools(), asyncio.Event()
+
+    @tools.tool
+    async def fail() -> int:  # pyright: ignore[reportUnusedFunction]
+        if is_late:
+            await made.wait()
+        raise ValueError("no")
+
+    @tools.tool
+    async def go() -> int:  # pyright: ignore[reportUnusedFunction]
+        made.set()
+        return 1
+
+    broken = json.dumps(answer(call("fail", _else=fallback), call("go")))[:-40]
+    result = await run(broken, answer(call("go"), output="†calls.0"), context=[DATA], tools=tools)
+    assert (result.output, [error.code for error in result.errors]) == (1, ["solution", "activity"])
+    assert [(account.tool, account.value) for account in result.calls] == [("go", 1), ("fail", stands)]

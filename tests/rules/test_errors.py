@@ -683,6 +683,14 @@ async def test_a_delegate_that_lacks_a_model_is_named_with_its_tool() -> None:
     assert str(caught.value) == "tool 'ask': the delegate 'one' failed: it needs a model, and none is set"
 
 
+@pytest.mark.rule("P3")
+async def test_a_delegate_that_holds_an_answer_needs_no_model() -> None:
+    tools = Tools()
+    tools.register("ask", {"_delegate": "one", "_output": {}})
+    inner: Json = {"context": [], "solution": {"calls": [], "output": 5}}
+    assert await tools(call("ask"), delegates=Agent(None, tools=tools, delegates={"one": inner}).delegates) == 5
+
+
 @pytest.mark.rule("L5")
 async def test_a_plan_all_of_whose_calls_were_made_is_delivered_where_no_further_call_may_start() -> None:
     plan: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
@@ -895,3 +903,47 @@ async def test_why_a_delegate_failed_is_told_by_kind_behind_the_tool_that_was_ca
             [{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]
         )
     assert str(failed.value) == message
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_there"),
+    [
+        ("†state.t.x", "†state.t is a text"),
+        ("†state.l.x", "†state.l is a list of 1"),
+        ("†state.n.x.y", "†state.n is a number"),
+    ],
+)
+async def test_what_lies_in_no_object_is_told_with_what_is_there(reference: str, is_there: str) -> None:
+    context: list[Json] = [{"type": "state", "state": {"t": "text", "l": [1], "n": 3}}]
+    result = await run(answer(call("double", n=reference)), answer(output=1), tools=desk(), context=context)
+    assert [str(error) for error in result.errors] == [f"tool 'double': nothing fills {reference}; {is_there}"]
+
+
+async def test_a_long_reference_without_braces_is_cut() -> None:
+    text = f"a †state.{'a' * 80}"
+    context: list[Json] = [{"type": "state", "state": {"a": 1}}]
+    result = await run(answer(call("double", n=text)), answer(output=1), tools=desk(), context=context)
+    (error,) = result.errors
+    assert str(error) == (
+        "tool 'double', at n: †state… at character 2 stands in a text without braces: write {†state…}, "
+        "or ††state for the sign itself"
+    )
+
+
+@pytest.mark.rule("T16")
+async def test_what_was_not_offered_is_told_with_the_tool_and_the_place() -> None:
+    flat = Config(flow=False)
+    result = await run(answer(call("double", n=1, _else=2)), answer(output=1), tools=desk(), config=flat)
+    (error,) = result.errors
+    assert (str(error), getattr(error, "tool", None)) == (
+        "tool 'double', at _else: '_else' isn't offered here",
+        "double",
+    )
+
+
+@pytest.mark.rule("L6")
+async def test_who_has_decided_is_told_where_that_is_known() -> None:
+    once = decided(await waiting(), "0.0", "approve")
+    with pytest.raises(errors.NotWaiting) as caught:
+        decided(once, "0.0", "deny")
+    assert str(caught.value) == "no call waits for a decision at '0.0': it was approved"

@@ -520,3 +520,14 @@ def test_effects_and_a_timeout_that_can_not_be_fail_at_registration(wrong: Json)
     with pytest.raises(errors.SchemaError) as caught:
         Tools().tool(name="it", **wrong)(lambda: None)
     assert caught.value.path == f"properties._{next(iter(wrong))}"
+
+
+@pytest.mark.rule("T9", "T16")
+def test_items_are_listed_or_referred_to_and_only_referred_to_where_references_stand_aside() -> None:
+    def items(form: Any) -> Json:
+        composed = agent(tools=explicit(), config=Config(references=form)).compose()
+        schema = call_schemas(composed)["t0"]["properties"]["_each"]
+        return composed["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+    literals = {"type": "array", "items": {"type": ["string", "number"]}}
+    assert (items("wide"), items("aside")) == ({"anyOf": [literals, {"type": "string"}]}, {"type": "string"})

@@ -259,3 +259,26 @@ async def test_another_run_of_a_kept_context_has_other_keys() -> None:
 
 async def hold_all(*_: object) -> Any:
     return HOLD
+
+
+@pytest.mark.rule("A7", "L8")
+async def test_calls_that_a_function_makes_are_keyed_by_what_they_are_whatever_was_made_before_them() -> None:
+    """A function that runs again may make them in another order."""
+    handed: list[tuple[str, str]] = []
+    tools = keyed(handed)
+    attempts = iter([["ana", "bea"], ["bea", "ana"]])
+
+    @tools.tool(effects="none", retries=1)
+    async def pay_all() -> int:
+        order = next(attempts)
+        for to in order:
+            await tools(call("pay", to=to))
+        if order[0] == "ana":
+            raise ConnectionError
+        return len(order)
+
+    assert pay_all.name == "pay_all"
+    plan: Json = {"type": "plan", "plan": [call("pay_all")], "output": "†calls.0"}
+    assert (await Agent(None, tools=tools).run([plan])).output == 2
+    assert [to for to, _ in handed] == ["ana", "bea", "bea", "ana"]
+    assert len(set(handed)) == 2

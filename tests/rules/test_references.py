@@ -412,3 +412,17 @@ async def test_a_value_that_travels_is_never_read_as_a_reference() -> None:
     context = [{"type": "state", "secret": "s", "text": "†state.secret"}]
     result = await run(answer(call("same", value="†state.text"), output=["†calls.0"]), context=context, tools=toolbox())
     assert result.output == ["†state.secret"]
+
+
+@pytest.mark.rule("O10")
+async def test_what_a_call_without_an_output_returned_is_there_by_its_number_where_a_call_has_read_it() -> None:
+    tools = Tools()
+    tools.register("note", {})
+    tools.activity("note")(lambda: {"a": 5})
+
+    @tools.tool
+    def same(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        return n
+
+    first = answer(call("note"), call("same", n="†calls.0.a"))
+    assert (await run(first, answer(output=["†results.0.a", "†results.1"]), tools=tools)).output == [5, 5]

@@ -44,9 +44,7 @@ class Suspension:
 class Delegate(Protocol):
     """What carries out calls of tools with a `_delegate`: the catch-all Activity with the ordinary arguments (D1)."""
 
-    def __call__(
-        self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None
-    ) -> Awaitable[Any]:
+    def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension) -> Awaitable[Any]:
         """The result of the original call.
 
         Raises:

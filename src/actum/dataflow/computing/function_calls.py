@@ -53,8 +53,6 @@ def _check_arguments(grammar: Grammar, node: ast.Call, name: str, functions: Seq
         raise grammar.bad(node, f"{name} takes {takes} arguments, not {len(node.args)}")
     named = [keyword.arg for keyword in node.keywords]
     known = dict.fromkeys(name for function in functions for name in function.keywords)
-    if None in named:
-        raise grammar.bad(node, "** isn't part of the language")
     for index, keyword in enumerate(named):
         if keyword not in known:
             takes = f"; it takes {', '.join(known)}" if known else ""

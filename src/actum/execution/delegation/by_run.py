@@ -208,13 +208,13 @@ def _input_message(saved: Context, crossing: Iterable[JsonObject], call: Call) -
     if not declared and not call.parameters:
         return
     defaults: Any = declared.get("†input", {})
-    crossed: Any = Context.checked([*filter(_is_input, crossing)], saved.data_kinds).get("†input", {})
+    crossed: Any = Context.checked([*filter(_is_input, crossing)]).get("†input", {})
     value = defaults
     if is_object(defaults) and crossed != {}:
         value = _without(defaults, crossed) if is_object(crossed) else {}
     if call.parameters:
         layers = [{"type": "input", "input": layer} for layer in (value, call.parameters)]
-        value = Context.checked(layers, saved.data_kinds).get("†input", {})
+        value = Context.checked(layers).get("†input", {})
     body = {"input": value} if value or is_object(crossed) else {}
     yield {"type": "input", **body, **notes_of(declared, "input", declared.data_kinds)}
 

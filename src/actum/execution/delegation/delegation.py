@@ -29,15 +29,14 @@ class Delegation:
         self._by_run = ByRun(caller, Delegation)
         self._carriers = (ByCode(caller), ByReader(caller, Delegation), ByServer(caller), self._by_run)
 
-    async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
+    async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension) -> Any:
         """What has come of a call, of the parent's context only the scoped one is seen (D4, D7).
 
-        With a suspension a run continues from there, and leaves its context there if it is cut (L8).
+        A run continues from its suspension, and leaves its context there if it is cut (L8).
         """
         name = str(call["_delegate"])
         self.caller.check_depth(name, tool)
-        kept = suspension or Suspension(place=Place(0), call=call)
-        return await self._carrier(name, tool).carry(name, call, tool, context, kept)
+        return await self._carrier(name, tool).carry(name, call, tool, context, suspension)
 
     def _carrier(self, name: str, tool: Tool) -> Carrier:
         return next(carrier for carrier in self._carriers if carrier.takes(name, tool))
