@@ -100,16 +100,18 @@ class Marks:
         known = {answer.number: answer for answer in answers}
         listed = {answer.place(index) for answer in known.values() for index in range(len(answer.calls))}
         numbers = sorted(known)
+        missing: defaultdict[int, dict[Place, JsonObject]] = defaultdict(dict)
         for at, (first, *_) in self.left.items():
-            place, number = at.parent or at, next(iter(numbers[bisect(numbers, at.answer) :]), None)
+            place, index = at.parent or at, bisect(numbers, at.answer)
             call = messages[first].get("_call", messages[first].get("call"))
-            if at.answer in known or place in listed or number is None or not is_object(call):
+            if at.answer in known or place in listed or index == len(numbers) or not is_object(call):
                 continue
+            if first >= known[numbers[index]].start:  # else it is of an earlier run
+                missing[numbers[index]].setdefault(place, call)
+        for number, calls in missing.items():
             answer = known[number]
-            if first >= answer.start:  # else it is of an earlier run
-                listed.add(place)
-                places = {**answer.places, len(answer.calls): place}
-                known[number] = replace(answer, calls=[*answer.calls, call], places=places)
+            places = {**answer.places, **dict(enumerate(calls, len(answer.calls)))}
+            known[number] = replace(answer, calls=[*answer.calls, *calls.values()], places=places)
         return known
 
     def marked(self, messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
