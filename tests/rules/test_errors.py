@@ -942,8 +942,9 @@ async def test_what_was_not_offered_is_told_with_the_tool_and_the_place() -> Non
 
 
 @pytest.mark.rule("L6")
-async def test_who_has_decided_is_told_where_that_is_known() -> None:
-    once = decided(await waiting(), "0.0", "approve")
+@pytest.mark.parametrize(("by", "told"), [("", ""), ("ana", " by ana")])
+async def test_who_has_decided_is_told_where_that_is_known(by: str, told: str) -> None:
+    once = decided(await waiting(), "0.0", "approve", by=by)
     with pytest.raises(errors.NotWaiting) as caught:
         decided(once, "0.0", "deny")
-    assert str(caught.value) == "no call waits for a decision at '0.0': it was approved"
+    assert str(caught.value) == f"no call waits for a decision at '0.0': it was approved{told}"
