@@ -157,7 +157,7 @@ class _Reading:
         authored = answers_of(ticks)
         marks = Marks.of(self._messages)
         self._left = marks.left
-        self._authored = marks.whole([*marks.plans, *authored], self._messages)
+        self._authored = marks.with_earlier_attempts([*marks.plans, *authored], self._messages)
         answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
         self._tick_of = {answer.number: tick for tick, answer in zip(answered, authored, strict=True)}
         self._decisions = Decisions(self._messages)

@@ -92,10 +92,10 @@ class Marks:
                 raise _unmarked(index, "a call of a plan has failed, and nothing says which (`_of`)")
         return cls(plans, left, count)
 
-    def whole(self, answers: Iterable[Authored], messages: Sequence[JsonObject]) -> dict[int, Authored]:
+    def with_earlier_attempts(self, answers: Iterable[Authored], messages: Sequence[JsonObject]) -> dict[int, Authored]:
         """These answers by number, with the calls that earlier attempts of them have made and that they don't list.
 
-        Those come behind an answer's own, as in its plan (L3). `messages` are those that the marks were read from.
+        Those come behind an answer's own, as in the plan of one that was cut (L3). `messages` are those of the marks.
         """
         known = {answer.number: answer for answer in answers}
         listed = {answer.place(index) for answer in known.values() for index in range(len(answer.calls))}
@@ -104,7 +104,7 @@ class Marks:
         for at, (first, *_) in self.left.items():
             place, index = at.parent or at, bisect(numbers, at.answer)
             call = messages[first].get("_call", messages[first].get("call"))
-            if at.answer in known or place in listed or index == len(numbers) or not is_object(call):
+            if place in listed or index == len(numbers) or not is_object(call):
                 continue
             if first >= known[numbers[index]].start:  # else it is of an earlier run
                 missing[numbers[index]].setdefault(place, call)

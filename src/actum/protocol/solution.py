@@ -84,7 +84,7 @@ class _Accounts:
         self._memory = context.memory()
         self._makers, self._live = makers, live
         marks = Marks.of(self._messages)
-        self._answers = marks.whole((*answers, *marks.plans), self._messages)
+        self._answers = marks.with_earlier_attempts((*answers, *marks.plans), self._messages)
         self._left = marks.left
         self._decisions = Decisions(self._messages)
         self._items: dict[tuple[int, int], set[int]] = {}
@@ -173,14 +173,11 @@ class _Accounts:
         if index is None or written is None:
             return MISSING
         account = self._known.get(str(place := written.place(index)))
-        left = self._left.get(place)  # also of what only computes, and of the call for all items
-        value = (
-            account.value
-            if account is not None
-            else left_value(self._messages[left[-1]], self._kinds)
-            if left
-            else MISSING
-        )
+        if account is not None:
+            value = account.value
+        else:  # of what only computes, and of the call for all items
+            left = self._left.get(place)
+            value = left_value(self._messages[left[-1]], self._kinds) if left else MISSING
         return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
 
 
